@@ -1,0 +1,19 @@
+# What the compiler is built with: MLIR, LLVM and helpers for its libraries.
+
+find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+link_directories(${LLVM_LIBRARY_DIRS})
+
+# add_bessemer_library(NAME sources... [DEPENDS targets...]): one stage of the
+# compiler, an object library that becomes part of libbessemer_compiler.so.
+function(add_bessemer_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE -fvisibility-inlines-hidden)
+  add_dependencies(${name} bessemer_dialect_headers ${ARG_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY BESSEMER_COMPILER_LIBRARIES ${name})
+endfunction()
