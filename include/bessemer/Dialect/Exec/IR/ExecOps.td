@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Programs, arenas, kernels and commands.
+
+#ifndef BESSEMER_DIALECT_EXEC_IR_EXECOPS_TD
+#define BESSEMER_DIALECT_EXEC_IR_EXECOPS_TD
+
+include "bessemer/Dialect/Exec/IR/ExecDialect.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Exec_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Exec_Dialect, mnemonic, traits>;
+
+def Exec_StateOp : Exec_Op<"state", [Symbol]> {
+  let summary = "where a state lies in the state arena";
+  let description = [{
+    Copies what `graph.state` says (role, trainable, why, init) and adds the
+    offset. `role` is the graph role's name.
+
+    ```mlir
+    exec.state @fc.weight at 128 : tensor<10x84xf32> = dense<0.0> : tensor<10x84xf32> {role = "parameter", trainable}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$offset, TypeAttr:$type,
+    ElementsAttr:$init, StrAttr:$role, UnitAttr:$trainable, OptionalAttr<StrAttr>:$why);
+  let assemblyFormat = "$sym_name `at` $offset `:` $type `=` $init attr-dict";
+}
+
+def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "the source of one kernel: a kern op on block arguments";
+  let description = [{
+    The block has the operands of the kern op as arguments and holds that op
+    alone. Its buffers are the operands, then the results.
+
+    ```mlir
+    exec.kernel @map_0 {
+    ^bb0(%x: tensor<64xf32>):
+      %y = kern.map(%x) bounds = [64] maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] {
+      ^bb0(%a: f32):
+        %n = arith.negf %a : f32
+        kern.yield %n : f32
+      } : (tensor<64xf32>) -> tensor<64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// The kern op.
+    ::mlir::Operation *getKernelOp() { return &getBody().front().front(); }
+  }];
+}
+
+def Exec_ProgramOp : Exec_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "the commands of one function";
+  let description = [{
+    `inputs` and `outputs` name the function's values with their types; value i
+    is bound to the input (output) arena whose `value` is i. The step block is
+    the arena of kind `step`.
+
+    ```mlir
+    exec.program @predict inputs = [{name = "x", type = tensor<64xf32>} ] outputs = [{name = "y", type = tensor<64xf32>} ] {
+      exec.arena @in0 input bytes = 256 {value = 0 : i64}
+      exec.arena @out0 output bytes = 256 {value = 0 : i64}
+      exec.launch @map_0 operands = [#exec.slice<@in0[0, 256]>, #exec.slice<@out0[0, 256]>]
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `inputs` `=` $inputs `outputs` `=` $outputs attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_ArenaOp : Exec_Op<"arena", [Symbol, HasParent<"ProgramOp">]> {
+  let summary = "a region of memory";
+  let description = [{
+    `bound` is the lower bound that liveness puts on a work arena, `value` the
+    index of an input or output, `data` the content of a constant arena.
+
+    ```mlir
+    exec.arena @work work bytes = 8192 {bound = 8000 : i64}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Exec_ArenaKindAttr:$kind, I64Attr:$bytes,
+    DefaultValuedAttr<I64Attr, "0">:$value, DefaultValuedAttr<I64Attr, "0">:$bound,
+    OptionalAttr<ElementsAttr>:$data);
+  let assemblyFormat = "$sym_name $kind `bytes` `=` $bytes attr-dict";
+}
+
+class Exec_Command<string mnemonic> : Exec_Op<mnemonic, [HasParent<"ProgramOp">]>;
+
+def Exec_LaunchOp : Exec_Command<"launch"> {
+  let summary = "runs all tiles of a kernel";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Exec_SliceArrayAttr:$operands);
+  let assemblyFormat = "$kernel `operands` `=` $operands attr-dict";
+}
+
+def Exec_LibraryOp : Exec_Command<"library"> {
+  let summary = "calls a vendor library";
+  let description = [{
+    `descriptor` holds what the library call needs (for convolution: kind,
+    shapes, strides, pads, dilations, groups, layouts).
+
+    ```mlir
+    exec.library "onednn.convolution" operands = [#exec.slice<@in0[0, 1024]>] descriptor = {kind = "forward"}
+    ```
+  }];
+  let arguments = (ins StrAttr:$library, Exec_SliceArrayAttr:$operands, DictionaryAttr:$descriptor);
+  let assemblyFormat = "$library `operands` `=` $operands `descriptor` `=` $descriptor attr-dict";
+}
+
+def Exec_CopyOp : Exec_Command<"copy"> {
+  let summary = "copies a slice to another of equal size";
+  let arguments = (ins Exec_SliceAttr:$from, Exec_SliceAttr:$to);
+  let assemblyFormat = "$from `to` $to attr-dict";
+}
+
+def Exec_FillOp : Exec_Command<"fill"> {
+  let summary = "repeats `pattern` (of `width` bytes) over a slice";
+  let arguments = (ins Exec_SliceAttr:$to, I64Attr:$pattern, I64Attr:$width);
+  let assemblyFormat = "$to `pattern` `=` $pattern `width` `=` $width attr-dict";
+}
+
+#endif // BESSEMER_DIALECT_EXEC_IR_EXECOPS_TD

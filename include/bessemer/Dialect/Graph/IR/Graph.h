@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The `graph` dialect: WHAT is computed. See GraphDialect.td.
+
+#ifndef BESSEMER_DIALECT_GRAPH_IR_GRAPH_H
+#define BESSEMER_DIALECT_GRAPH_IR_GRAPH_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "bessemer/Dialect/Graph/IR/GraphDialect.h.inc"
+#include "bessemer/Dialect/Graph/IR/GraphEnums.h.inc"
+#include "bessemer/Dialect/Graph/IR/GraphInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "bessemer/Dialect/Graph/IR/GraphAttributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "bessemer/Dialect/Graph/IR/GraphTypes.h.inc"
+#define GET_OP_CLASSES
+#include "bessemer/Dialect/Graph/IR/GraphOps.h.inc"
+
+namespace bessemer::graph {
+
+/// Name of the argument and result attribute that holds the ONNX name.
+inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
+
+/// Attaches gradients to upstream `arith`, `math` and `tensor` ops.
+void registerUpstreamGradients(mlir::DialectRegistry &registry);
+
+/// Reshapes `value` to `shape` (equal element count) with at most one
+/// collapse_shape and one expand_shape.
+mlir::Value buildReshape(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
+/// A constant tensor of `type` with `value` in every element, converted to the
+/// element type.
+mlir::Value buildSplat(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::RankedTensorType type, double value);
+
+/// Broadcasts `value` to `type`: input dimension i becomes result dimension
+/// dims[i]. Returns `value` itself when the types are equal.
+mlir::Value buildBroadcast(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::Value value, mlir::RankedTensorType type,
+                           llvm::ArrayRef<int64_t> dims);
+
+/// Reduces `value` over `dims`.
+mlir::Value buildReduce(mlir::OpBuilder &builder, mlir::Location loc,
+                        ReduceKind kind, mlir::Value value,
+                        llvm::ArrayRef<int64_t> dims);
+
+} // namespace bessemer::graph
+
+#endif // BESSEMER_DIALECT_GRAPH_IR_GRAPH_H

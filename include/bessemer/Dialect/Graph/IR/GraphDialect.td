@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The `graph` dialect: WHAT is computed.
+
+#ifndef BESSEMER_DIALECT_GRAPH_IR_GRAPHDIALECT_TD
+#define BESSEMER_DIALECT_GRAPH_IR_GRAPHDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Graph_Dialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::bessemer::graph";
+  let summary = "what a training program computes: tensors, state, steps";
+  let description = [{
+    The first level. Values are statically shaped tensors; there are no
+    buffers, no devices and no layouts. Elementwise arithmetic is upstream
+    `arith` and `math` on tensors of equal shape, reshapes are upstream
+    `tensor.collapse_shape` and `tensor.expand_shape`; this dialect adds what
+    upstream lacks: explicit broadcasts, reductions, contractions, convolution,
+    pooling, random numbers, state, and *composites*, which are kept whole
+    because their gradient or their kernel is better whole.
+
+    A program is a module of `graph.state` symbols and functions. `@model` is
+    what was imported; `@predict`, `@eval_step` and `@train_step` are derived
+    from it by the Training stage. Every function but `@model` without random
+    numbers takes `!graph.step` (the step block) as its last argument.
+
+    State is read and written by explicit ops: `graph.read` yields the value
+    at entry, there is at most one `graph.write` per state and function,
+    effective at return.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::func::FuncDialect"
+  ];
+}
+
+class Graph_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<Graph_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+def Graph_StepType : Graph_Type<"Step", "step"> {
+  let summary = "the step block";
+  let description = [{
+    The 64 bytes that the first copy of a step fills: u64 step, u64 seed, u32
+    flags, f32 learning rate, i64 valid rows, zeros. `step` counts calls on the
+    host and drives schedules and random numbers.
+  }];
+}
+
+def Graph_StateRole : I32EnumAttr<"StateRole", "what a state is for", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">,
+  I32EnumAttrCase<"Moment", 1, "moment">,
+  I32EnumAttrCase<"Statistic", 2, "statistic">,
+  I32EnumAttrCase<"Scaler", 3, "scaler">,
+  I32EnumAttrCase<"Rng", 4, "rng">,
+  I32EnumAttrCase<"Counter", 5, "counter">
+]> {
+  let cppNamespace = "::bessemer::graph";
+}
+def Graph_StateRoleAttr : EnumAttr<Graph_Dialect, Graph_StateRole, "role"> {
+  let assemblyFormat = "$value";
+}
+
+def Graph_ReduceKind : I32EnumAttr<"ReduceKind", "how elements are combined", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"Min", 2, "min">,
+  I32EnumAttrCase<"Product", 3, "product">
+]> {
+  let cppNamespace = "::bessemer::graph";
+}
+def Graph_ReduceKindAttr : EnumAttr<Graph_Dialect, Graph_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Graph_PoolKind : I32EnumAttr<"PoolKind", "how a window is reduced", [
+  I32EnumAttrCase<"Max", 0, "max">,
+  I32EnumAttrCase<"Average", 1, "average">
+]> {
+  let cppNamespace = "::bessemer::graph";
+}
+def Graph_PoolKindAttr : EnumAttr<Graph_Dialect, Graph_PoolKind, "pool_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Graph_StepField : I32EnumAttr<"StepField", "a field of the step block", [
+  I32EnumAttrCase<"Step", 0, "step">,
+  I32EnumAttrCase<"Seed", 1, "seed">,
+  I32EnumAttrCase<"LearningRate", 2, "learning_rate">,
+  I32EnumAttrCase<"ValidRows", 3, "valid_rows">
+]> {
+  let cppNamespace = "::bessemer::graph";
+}
+def Graph_StepFieldAttr : EnumAttr<Graph_Dialect, Graph_StepField, "step_field"> {
+  let assemblyFormat = "$value";
+}
+
+#endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHDIALECT_TD

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Verifiers of the kernel families.
+
+#include "bessemer/Dialect/Kern/IR/Kern.h"
+
+using namespace mlir;
+using namespace bessemer;
+using namespace bessemer::kern;
+
+/// Checks operands and results against indexing maps over `bounds`, and the
+/// region's arguments (from `firstArgument` on) and yielded values against
+/// their element types.
+static LogicalResult verifyIndexed(Operation *op, ValueRange inputs,
+                                   ArrayRef<int64_t> bounds, ArrayAttr maps,
+                                   Block &body, unsigned firstArgument) {
+  unsigned results = op->getNumResults();
+  if (maps.size() != inputs.size() + results)
+    return op->emitOpError("expected ")
+           << inputs.size() + results
+           << " indexing maps (inputs, then results), got " << maps.size();
+  if (body.getNumArguments() != firstArgument + inputs.size())
+    return op->emitOpError("expected ")
+           << firstArgument + inputs.size() << " region arguments, got "
+           << body.getNumArguments();
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (!yield || yield.getValues().size() != results)
+    return op->emitOpError("expected the region to yield ")
+           << results << " values";
+
+  for (unsigned i = 0; i < maps.size(); ++i) {
+    bool isInput = i < inputs.size();
+    Type type = isInput ? inputs[i].getType()
+                        : op->getResult(i - inputs.size()).getType();
+    AffineMap map = cast<AffineMapAttr>(maps[i]).getValue();
+    std::string what = (isInput ? "input " : "result ") +
+                       std::to_string(isInput ? i : i - inputs.size());
+    if (map.getNumDims() != bounds.size() || map.getNumSymbols() ||
+        !map.isProjectedPermutation())
+      return op->emitOpError("expected the map of ")
+             << what << " to be a projected permutation of " << bounds.size()
+             << " dimensions, got " << map;
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor) {
+      if (tensor.getRank() != map.getNumResults())
+        return op->emitOpError("expected rank ")
+               << map.getNumResults() << " of " << what << ", got " << tensor;
+      for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
+        if (tensor.getDimSize(dim) != bounds[map.getDimPosition(dim)])
+          return op->emitOpError("expected dimension ")
+                 << dim << " of " << what << " to be "
+                 << bounds[map.getDimPosition(dim)] << ", got "
+                 << tensor.getDimSize(dim);
+    }
+    Type element = tensor ? tensor.getElementType() : type;
+    Type regionType = isInput ? body.getArgument(firstArgument + i).getType()
+                              : yield.getValues()[i - inputs.size()].getType();
+    if (element != regionType)
+      return op->emitOpError("expected region type ")
+             << element << " for " << what << ", got " << regionType;
+  }
+  for (Operation &inner : body)
+    if (auto index = dyn_cast<IndexOp>(inner))
+      if (index.getDim() < 0 ||
+          index.getDim() >= static_cast<int64_t>(bounds.size()))
+        return index.emitOpError("expected dim below ")
+               << bounds.size() << ", got " << index.getDim();
+  return success();
+}
+
+static LogicalResult verifyNoFold(Operation *op, Block &body) {
+  for (Operation &inner : body)
+    if (isa<FoldOp>(inner))
+      return op->emitOpError("expected no kern.fold in its region");
+  return success();
+}
+
+LogicalResult MapOp::verify() {
+  if (failed(verifyNoFold(*this, getBody().front())))
+    return failure();
+  return verifyIndexed(*this, getInputs(), getBounds(), getIndexingMaps(),
+                       getBody().front(), 0);
+}
+
+template <typename OpTy> static LogicalResult verifyFolding(OpTy op) {
+  ArrayRef<int64_t> reduced = op.getReduced();
+  int64_t rank = op.getBounds().size();
+  if (reduced.empty() || !llvm::is_sorted(reduced) || reduced.front() < 0 ||
+      reduced.back() >= rank)
+    return op.emitOpError("expected increasing reduced dimensions below ")
+           << rank;
+  // A result has all reduced dimensions, or none of them.
+  for (unsigned i = op.getInputs().size(); i < op.getIndexingMaps().size();
+       ++i) {
+    AffineMap map = cast<AffineMapAttr>(op.getIndexingMaps()[i]).getValue();
+    unsigned used = llvm::count_if(
+        reduced, [&](int64_t dim) { return map.isFunctionOfDim(dim); });
+    if (used != 0 && used != reduced.size())
+      return op.emitOpError("expected result ")
+             << i - op.getInputs().size()
+             << " to have all reduced dimensions or none";
+  }
+  return verifyIndexed(op, op.getInputs(), op.getBounds(), op.getIndexingMaps(),
+                       op.getBody().front(), 0);
+}
+
+LogicalResult RowsOp::verify() { return verifyFolding(*this); }
+LogicalResult ColumnsOp::verify() { return verifyFolding(*this); }
+
+LogicalResult GemmOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType());
+  auto b = cast<RankedTensorType>(getB().getType());
+  if (a.getRank() != b.getRank() || a.getRank() < 2 || a.getRank() > 3)
+    return emitOpError("expected a and b of rank 2, or 3 with a batch, got ")
+           << a << " and " << b;
+  if (isBatched() && a.getDimSize(0) != b.getDimSize(0))
+    return emitOpError("expected equal batch, got ")
+           << a.getDimSize(0) << " and " << b.getDimSize(0);
+  int64_t rank = b.getRank();
+  int64_t k = b.getDimSize(rank - (getTransB() ? 1 : 2));
+  if (k != getK())
+    return emitOpError("expected equal k, got ") << getK() << " and " << k;
+  Block &body = getBody().front();
+  if (failed(verifyNoFold(*this, body)))
+    return failure();
+  if (!body.getNumArguments() ||
+      body.getArgument(0).getType() != a.getElementType())
+    return emitOpError("expected the accumulator as first region argument");
+  return verifyIndexed(*this, getExtras(), getBounds(), getIndexingMaps(), body,
+                       1);
+}
+
+LogicalResult ConvOp::verify() {
+  unsigned operands = getInputs().size();
+  bool forward = getKind() == ConvKind::Forward;
+  if (operands != 2 && !(forward && operands == 3))
+    return emitOpError("expected 2 operands (or a bias too when forward), got ")
+           << operands;
+  if (getLayouts().size() != operands + 1)
+    return emitOpError("expected a layout per operand and result, got ")
+           << getLayouts().size();
+  for (Value value : getInputs().take_front(2))
+    if (cast<RankedTensorType>(value.getType()).getRank() != 4)
+      return emitOpError("expected operands of rank 4, got ")
+             << value.getType();
+  return success();
+}
+
+LogicalResult WindowOp::verify() {
+  unsigned expected = getKind() == WindowKind::MaxGrad ? 2 : 1;
+  if (getInputs().size() != expected)
+    return emitOpError("expected ")
+           << expected << " operands, got " << getInputs().size();
+  if (cast<RankedTensorType>(getInputs()[0].getType()).getRank() != 4 ||
+      cast<RankedTensorType>(getType()).getRank() != 4)
+    return emitOpError("expected tensors of rank 4");
+  return success();
+}
+
+LogicalResult UpdateOp::verify() {
+  size_t count = getParameters().size();
+  if (!count || getGradients().size() != count ||
+      getMoments().size() % count != 0)
+    return emitOpError("expected one gradient and equally many moments for "
+                       "each parameter");
+  if (getResults().size() != count + getMoments().size())
+    return emitOpError("expected ")
+           << count + getMoments().size()
+           << " results (parameters, then moments), got "
+           << getResults().size();
+  unsigned moments = getMomentsPerParameter();
+  for (size_t i = 0; i < count; ++i) {
+    Type type = getParameters()[i].getType();
+    bool same = getGradients()[i].getType() == type &&
+                getResults()[i].getType() == type;
+    for (unsigned j = 0; j < moments; ++j)
+      same &= getMoments()[i * moments + j].getType() == type &&
+              getResults()[count + i * moments + j].getType() == type;
+    if (!same)
+      return emitOpError("expected gradient, moments and results of parameter ")
+             << i << " to have its type " << type;
+  }
+  for (Value scalar : getScalars())
+    if (cast<RankedTensorType>(scalar.getType()).getRank())
+      return emitOpError("expected scalars of rank 0, got ")
+             << scalar.getType();
+  Block &body = getBody().front();
+  if (body.getNumArguments() != 2 + moments + getScalars().size())
+    return emitOpError("expected ")
+           << 2 + moments + getScalars().size() << " region arguments, got "
+           << body.getNumArguments();
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (!yield || yield.getValues().size() != 1 + moments)
+    return emitOpError("expected the region to yield ")
+           << 1 + moments << " values";
+  return success();
+}
+
+LogicalResult NormOp::verify() {
+  int64_t tiles = 0;
+  for (Value input : getInputs())
+    tiles += llvm::divideCeil(
+        cast<RankedTensorType>(input.getType()).getNumElements(), getChunk());
+  auto result = cast<RankedTensorType>(getType());
+  if (result.getShape() != ArrayRef<int64_t>{tiles})
+    return emitOpError("expected a result of ")
+           << tiles << " partial sums, got " << result;
+  return success();
+}

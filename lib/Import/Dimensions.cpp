@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Binding the symbolic dimensions of a model's inputs to numbers.
+
+#include "Dimensions.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+
+namespace {
+/// A symbol and the places in the inputs that it stands in.
+struct Symbol {
+  std::string name;
+  std::vector<onnx::TensorShapeProto::Dimension *> places;
+  std::vector<std::string> descriptions;
+  /// It is dimension 0 of some input.
+  bool isBatch = false;
+};
+} // namespace
+
+/// Exporters write "not known" as 0, -1 or '?': all of them are symbols here,
+/// named after their place.
+static std::string symbolOf(const onnx::TensorShapeProto::Dimension &dimension,
+                            const std::string &input, int axis) {
+  if (dimension.has_dim_value() && dimension.dim_value() > 0)
+    return {};
+  if (!dimension.dim_param().empty() && dimension.dim_param() != "?")
+    return dimension.dim_param();
+  return input + "." + std::to_string(axis);
+}
+
+llvm::FailureOr<std::map<std::string, int64_t>>
+ingest::bindDimensions(onnx::GraphProto &graph,
+                       const std::vector<std::string> &inputs,
+                       const ImportOptions &options, const std::string &label,
+                       ImportDiagnostics &diagnostics) {
+  size_t errors = diagnostics.errors.size();
+  auto fail = [&](const std::string &what) {
+    diagnostics.errors.push_back(label + ": " + what);
+  };
+
+  std::vector<Symbol> symbols;
+  std::vector<std::pair<std::string, int64_t>> fixedBatch;
+  for (onnx::ValueInfoProto &input : *graph.mutable_input()) {
+    if (!llvm::is_contained(inputs, input.name()))
+      continue;
+    if (!input.type().has_tensor_type()) {
+      fail("input '" + input.name() + "' is not a tensor");
+      continue;
+    }
+    if (!input.type().tensor_type().has_shape()) {
+      fail("input '" + input.name() +
+           "' has no shape; expected a tensor of known rank");
+      continue;
+    }
+    auto &shape = *input.mutable_type()->mutable_tensor_type()->mutable_shape();
+    for (int axis = 0; axis < shape.dim_size(); ++axis) {
+      auto &dimension = *shape.mutable_dim(axis);
+      std::string name = symbolOf(dimension, input.name(), axis);
+      if (name.empty()) {
+        if (axis == 0)
+          fixedBatch.emplace_back(input.name(), dimension.dim_value());
+        continue;
+      }
+      auto it = llvm::find_if(symbols,
+                              [&](const Symbol &s) { return s.name == name; });
+      if (it == symbols.end()) {
+        symbols.push_back(Symbol());
+        it = std::prev(symbols.end());
+        it->name = name;
+      }
+      it->places.push_back(&dimension);
+      it->descriptions.push_back("'" + input.name() + "' (dimension " +
+                                 std::to_string(axis) + ")");
+      it->isBatch |= axis == 0;
+    }
+  }
+
+  std::map<std::string, int64_t> given = options.dims;
+  std::optional<int64_t> batch = options.batch;
+  bool hasBatchSymbol = llvm::any_of(
+      symbols, [](const Symbol &s) { return s.name == "batch"; });
+  if (auto it = given.find("batch"); it != given.end() && !hasBatchSymbol) {
+    if (!batch)
+      batch = it->second;
+    given.erase(it);
+  }
+  for (const auto &[name, value] : given) {
+    if (value <= 0)
+      fail("dimension '" + name + "' is given as " + std::to_string(value) +
+           "; expected a positive number");
+    if (llvm::any_of(symbols, [&, &name = name](const Symbol &s) {
+          return s.name == name;
+        }))
+      continue;
+    std::string known;
+    for (const Symbol &symbol : symbols)
+      known += (known.empty() ? "'" : ", '") + symbol.name + "'";
+    fail("no dimension is named '" + name + "'; " +
+         (symbols.empty() ? "the model's shapes are all fixed"
+                          : "the model has " + known));
+  }
+  if (batch && *batch <= 0)
+    fail("the batch is given as " + std::to_string(*batch) +
+         "; expected a positive number");
+
+  std::map<std::string, int64_t> bound;
+  for (const Symbol &symbol : symbols) {
+    std::optional<int64_t> value;
+    if (auto it = given.find(symbol.name); it != given.end())
+      value = it->second;
+    else if (symbol.isBatch)
+      value = batch;
+    if (!value) {
+      std::string places;
+      for (const std::string &place : symbol.descriptions)
+        places += (places.empty() ? "" : ", ") + place;
+      fail("dimension '" + symbol.name + "' of " + places +
+           " has no value; give one with --dim " + symbol.name + "=N" +
+           (symbol.isBatch ? " or --batch N" : ""));
+      continue;
+    }
+    bound[symbol.name] = *value;
+    for (auto *place : symbol.places)
+      place->set_dim_value(*value); // a oneof: also clears the symbol
+  }
+
+  // A batch for a model that has one already. Inputs whose dimension 0 is
+  // something else than the batch stand beside an input that has the symbol.
+  bool anyBatchSymbol =
+      llvm::any_of(symbols, [](const Symbol &s) { return s.isBatch; });
+  if (batch && !anyBatchSymbol && !fixedBatch.empty() &&
+      llvm::none_of(fixedBatch,
+                    [&](const auto &entry) { return entry.second == *batch; }))
+    fail("input '" + fixedBatch.front().first +
+         "' was exported with the fixed batch " +
+         std::to_string(fixedBatch.front().second) + ", got batch " +
+         std::to_string(*batch) + "; export with a dynamic one: " +
+         exportAdvice);
+  if (diagnostics.errors.size() != errors)
+    return llvm::failure();
+  return bound;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Binding the symbolic dimensions of a model's inputs to numbers.
+
+#ifndef BESSEMER_LIB_IMPORT_DIMENSIONS_H
+#define BESSEMER_LIB_IMPORT_DIMENSIONS_H
+
+#include "bessemer/Import/Import.h"
+#include "onnx/onnx_pb.h"
+
+namespace bessemer::ingest {
+
+/// How to export a model so that the compiler keeps its freedom.
+inline constexpr const char *exportAdvice =
+    "torch.onnx.export(model.train(), args, \"model.onnx\", dynamo=True, "
+    "optimize=False, dynamic_shapes=...)";
+
+/// Gives every dimension of the graph's inputs named in `inputs` a value, in
+/// place. Returns the symbols with their values; reports symbols without one,
+/// names that are no symbol, and a batch other than the exported one.
+llvm::FailureOr<std::map<std::string, int64_t>>
+bindDimensions(onnx::GraphProto &graph, const std::vector<std::string> &inputs,
+               const ImportOptions &options, const std::string &label,
+               ImportDiagnostics &diagnostics);
+
+} // namespace bessemer::ingest
+
+#endif // BESSEMER_LIB_IMPORT_DIMENSIONS_H

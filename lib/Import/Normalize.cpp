@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Normalisation with ONNX's own library: check, inline local functions, convert
+// to the newest opset, expand composite ops, infer shapes.
+
+#include "Normalize.h"
+#include "Dimensions.h"
+#include "onnx/checker.h"
+#include "onnx/defs/schema.h"
+#include "onnx/inliner/inliner.h"
+#include "onnx/shape_inference/implementation.h"
+#include "onnx/version_converter/convert.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using onnx::GraphProto;
+using onnx::ModelProto;
+using onnx::NodeProto;
+using onnx::OpSchema;
+using onnx::OpSchemaRegistry;
+
+using Opsets = std::map<std::string, int64_t>;
+
+/// "" and "ai.onnx" are two spellings of the same domain.
+static std::string domainOf(const std::string &domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
+
+static Opsets opsetsOf(const ModelProto &model) {
+  Opsets opsets;
+  for (const auto &import : model.opset_import())
+    opsets[domainOf(import.domain())] = import.version();
+  return opsets;
+}
+
+static int64_t newestOpset() {
+  return OpSchemaRegistry::DomainToVersionRange::Instance().Map().at("").second;
+}
+
+/// The library's messages span lines and end in context that means nothing to
+/// users; ours are one line.
+static std::string oneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  size_t context = text.find(" ==> Context");
+  if (context != std::string::npos)
+    text.resize(context);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '.'))
+    text.pop_back();
+  return text;
+}
+
+static void forEachNode(const GraphProto &graph,
+                        llvm::function_ref<void(const NodeProto &)> visit) {
+  for (const NodeProto &node : graph.node()) {
+    visit(node);
+    for (const auto &attribute : node.attribute())
+      if (attribute.has_g())
+        forEachNode(attribute.g(), visit);
+  }
+}
+
+static bool isFloat(int32_t elementType) {
+  return elementType == onnx::TensorProto::FLOAT ||
+         elementType == onnx::TensorProto::DOUBLE ||
+         elementType == onnx::TensorProto::FLOAT16 ||
+         elementType == onnx::TensorProto::BFLOAT16;
+}
+
+/// Puts the initializers back. Large ones become inputs of the graph: all that
+/// the library may know of a weight is its type, and it never copies the data.
+static void placeInitializers(ModelProto &model, const ModelSource &source,
+                              std::vector<std::string> &inputs) {
+  constexpr int64_t largestInline = 64;
+  GraphProto &graph = *model.mutable_graph();
+  graph.clear_initializer();
+  std::set<std::string> names;
+  for (const Initializer &initializer : source.initializers)
+    names.insert(initializer.name);
+  // Up to IR version 3 initializers were listed among the inputs as well.
+  google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> old;
+  old.Swap(graph.mutable_input());
+  for (auto &input : old)
+    if (!names.count(input.name())) {
+      inputs.push_back(input.name());
+      *graph.add_input() = std::move(input);
+    }
+  for (const Initializer &initializer : source.initializers) {
+    if (isFloat(initializer.elementType) &&
+        initializer.elementCount() > largestInline) {
+      onnx::ValueInfoProto &input = *graph.add_input();
+      input.set_name(initializer.name);
+      auto &type = *input.mutable_type()->mutable_tensor_type();
+      type.set_elem_type(initializer.elementType);
+      type.mutable_shape();
+      for (int64_t size : initializer.shape)
+        type.mutable_shape()->add_dim()->set_dim_value(size);
+      continue;
+    }
+    onnx::TensorProto &tensor = *graph.add_initializer();
+    tensor.set_name(initializer.name);
+    tensor.set_data_type(initializer.elementType);
+    for (int64_t size : initializer.shape)
+      tensor.add_dims(size);
+    tensor.set_raw_data(initializer.data.str());
+  }
+}
+
+/// Replaces calls of the model's own functions by their bodies.
+static void inlineFunctions(ModelProto &model) {
+  if (model.functions_size() == 0)
+    return;
+  Opsets opsets = opsetsOf(model);
+  // Conversion makes the library copy constants into the body once more, so
+  // it is asked for only where a function was written for another opset.
+  bool convert = llvm::any_of(model.functions(), [&](const auto &function) {
+    return llvm::any_of(function.opset_import(), [&](const auto &import) {
+      auto it = opsets.find(domainOf(import.domain()));
+      return it != opsets.end() && it->second != import.version();
+    });
+  });
+  onnx::inliner::InlineLocalFunctions(model, convert);
+}
+
+/// The version converter refuses models that import domains it does not know,
+/// or none, and IR versions in which initializers must be inputs.
+static void tidyImports(ModelProto &model) {
+  std::set<std::string> used;
+  forEachNode(model.graph(), [&](const NodeProto &node) {
+    used.insert(domainOf(node.domain()));
+  });
+  for (int i = model.opset_import_size(); i-- > 0;) {
+    std::string domain = domainOf(model.opset_import(i).domain());
+    if (!domain.empty() && !used.count(domain))
+      model.mutable_opset_import()->DeleteSubrange(i, 1);
+  }
+  if (!opsetsOf(model).count(""))
+    model.add_opset_import()->set_version(newestOpset());
+  if (model.ir_version() < 4)
+    model.set_ir_version(4);
+}
+
+/// Reports nodes that no stage could handle, all of them.
+static void reportUnknownOps(
+    const ModelProto &model, const Origins &origins, const std::string &label,
+    llvm::function_ref<bool(const std::string &)> isKnown,
+    ImportDiagnostics &diagnostics) {
+  Opsets opsets = opsetsOf(model);
+  forEachNode(model.graph(), [&](const NodeProto &node) {
+    auto report = [&](const std::string &what) {
+      diagnostics.errors.push_back(
+          label + ": " + Origins::describe(origins.find(node)) + ": " + what);
+    };
+    if (!domainOf(node.domain()).empty()) {
+      report("unsupported op");
+      return;
+    }
+    int64_t opset = opsets[""];
+    if (opset > newestOpset())
+      return; // reported once, for the model
+    const OpSchema *now = OpSchemaRegistry::Schema(
+        node.op_type(), static_cast<int>(newestOpset()), "");
+    const OpSchema *then = OpSchemaRegistry::Schema(
+        node.op_type(), static_cast<int>(opset), "");
+    if (!then && now) {
+      // PyTorch 2.13 asked for opset 26 and later declares 18 and writes newer
+      // ops.
+      report("the op exists since opset " +
+             std::to_string(now->since_version()) +
+             ", but the model declares opset " + std::to_string(opset) +
+             "; the exporter wrote a broken model, export with "
+             "opset_version=20 to 25");
+      return;
+    }
+    if (!then || (now && !isKnown(node.op_type()) && !now->HasFunction() &&
+                  !now->HasContextDependentFunction()))
+      report("unsupported op");
+  });
+}
+
+static void inferShapes(ModelProto &model) {
+  onnx::shape_inference::InferShapes(
+      model, OpSchemaRegistry::Instance(),
+      onnx::ShapeInferenceOptions(/*check_type=*/true, /*error_mode=*/0,
+                                  /*data_prop=*/true));
+}
+
+/// Shapes in the file may be those of the example that it was exported with.
+static void forgetShapes(GraphProto &graph) {
+  graph.clear_value_info();
+  for (auto &output : *graph.mutable_output())
+    if (output.type().has_tensor_type())
+      output.mutable_type()->mutable_tensor_type()->clear_shape();
+}
+
+//===----------------------------------------------------------------------===//
+// Composite ops
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Expands composite ops without an entry in the importer's tables by the
+/// bodies that ONNX defines for them.
+class Expander {
+public:
+  Expander(NormalizedModel &normalized,
+           llvm::function_ref<bool(const std::string &)> isKnown)
+      : model(normalized.model), origins(normalized.origins),
+        isKnown(isKnown) {}
+
+  void run() {
+    while (expand(*model.mutable_graph(), {})) {
+      auto *import = model.add_opset_import();
+      import->set_domain(domain);
+      import->set_version(1);
+      onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
+      model.mutable_opset_import()->RemoveLast();
+      inferShapes(model);
+    }
+  }
+
+private:
+  using Types = std::map<std::string, onnx::TypeProto>;
+  static constexpr const char *domain = "bessemer.expand";
+
+  static void collectTypes(const GraphProto &graph, Types &types) {
+    for (const auto *list :
+         {&graph.input(), &graph.output(), &graph.value_info()})
+      for (const auto &value : *list)
+        types[value.name()] = value.type();
+    for (const auto &tensor : graph.initializer()) {
+      auto &type = *types[tensor.name()].mutable_tensor_type();
+      type.set_elem_type(tensor.data_type());
+      type.mutable_shape()->clear_dim();
+      for (int64_t size : tensor.dims())
+        type.mutable_shape()->add_dim()->set_dim_value(size);
+    }
+  }
+
+  std::optional<onnx::FunctionProto> bodyOf(const NodeProto &node,
+                                            const OpSchema &schema,
+                                            Types &types, int opset) {
+    onnx::FunctionProto body;
+    if (schema.HasFunction()) {
+      const onnx::FunctionProto *function = schema.GetFunction(opset);
+      if (!function)
+        return std::nullopt;
+      body = *function;
+    } else if (schema.HasContextDependentFunction()) {
+      std::vector<onnx::TypeProto> inputs;
+      for (const std::string &input : node.input())
+        inputs.push_back(types[input]);
+      onnx::FunctionBodyBuildContextImpl context(node, inputs);
+      if (!schema.BuildContextDependentFunction(context, body, opset))
+        return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+    return body;
+  }
+
+  /// Turns each composite node into a call of a function of the model that
+  /// holds its body, which the library's inliner then renames and places. (Its
+  /// own expansion knows no types of initializers and no attribute defaults.)
+  /// Returns whether there was any.
+  bool expand(GraphProto &graph, Types types) {
+    collectTypes(graph, types);
+    bool changed = false;
+    int opset = static_cast<int>(opsetsOf(model)[""]);
+    for (NodeProto &node : *graph.mutable_node()) {
+      for (auto &attribute : *node.mutable_attribute())
+        if (attribute.has_g())
+          changed |= expand(*attribute.mutable_g(), types);
+      if (!domainOf(node.domain()).empty() || isKnown(node.op_type()))
+        continue;
+      const OpSchema *schema =
+          OpSchemaRegistry::Schema(node.op_type(), opset, "");
+      if (!schema)
+        continue;
+      auto body = bodyOf(node, *schema, types, opset);
+      if (!body)
+        continue;
+      changed = true;
+      // GetFunction's contract: the body is valid for the opset asked for.
+      for (auto &import : *body->mutable_opset_import())
+        if (import.domain().empty())
+          import.set_version(opset);
+      body->set_domain(domain);
+      body->set_name(node.op_type() + "_" + std::to_string(calls++));
+      for (NodeProto &inner : *body->mutable_node())
+        origins.inherit(inner, node);
+      for (const auto &[name, attribute] : schema->attributes()) {
+        bool given = llvm::any_of(
+            node.attribute(),
+            [&, &name = name](const auto &a) { return a.name() == name; });
+        if (!given && !attribute.required &&
+            attribute.default_value.has_name())
+          *node.add_attribute() = attribute.default_value;
+      }
+      node.set_domain(domain);
+      node.set_op_type(body->name());
+      *model.add_functions() = std::move(*body);
+    }
+    return changed;
+  }
+
+  ModelProto &model;
+  const Origins &origins;
+  llvm::function_ref<bool(const std::string &)> isKnown;
+  int calls = 0;
+};
+
+} // namespace
+
+llvm::FailureOr<NormalizedModel>
+ingest::normalize(const ModelSource &source, const ImportOptions &options,
+                  llvm::function_ref<bool(const std::string &)> isKnown,
+                  ImportDiagnostics &diagnostics) {
+  NormalizedModel normalized;
+  ModelProto &model = normalized.model;
+  model = source.model;
+  size_t errors = diagnostics.errors.size();
+  auto fail = [&](const std::string &what) {
+    diagnostics.errors.push_back(source.label + ": " + oneLine(what));
+    return llvm::failure();
+  };
+
+  if (opsetsOf(model)[""] > newestOpset())
+    return fail("declares opset " + std::to_string(opsetsOf(model)[""]) +
+                "; the newest known one is " + std::to_string(newestOpset()));
+  placeInitializers(model, source, normalized.inputs);
+  try {
+    inlineFunctions(model);
+    tidyImports(model);
+    normalized.origins.record(model.graph(), opsetsOf(model));
+    reportUnknownOps(model, normalized.origins, source.label, isKnown,
+                     diagnostics);
+    if (diagnostics.errors.size() != errors)
+      return llvm::failure();
+    onnx::checker::check_model(model);
+  } catch (const std::exception &e) {
+    return fail(std::string("is not a valid model: ") + e.what());
+  }
+
+  auto dims = bindDimensions(*model.mutable_graph(), normalized.inputs, options,
+                             source.label, diagnostics);
+  if (llvm::failed(dims))
+    return llvm::failure();
+  normalized.dims = std::move(*dims);
+
+  int64_t opset = opsetsOf(model)[""];
+  forgetShapes(*model.mutable_graph());
+  try {
+    if (opset < newestOpset())
+      model = onnx::version_conversion::ConvertVersion(
+          model, static_cast<int>(newestOpset()));
+  } catch (const std::exception &e) {
+    return fail("cannot be converted from opset " + std::to_string(opset) +
+                " to " + std::to_string(newestOpset()) + ": " + e.what());
+  }
+  try {
+    inferShapes(model);
+    Expander(normalized, isKnown).run();
+  } catch (const std::exception &e) {
+    return fail(std::string("shapes or types do not fit: ") + e.what());
+  }
+  return normalized;
+}
