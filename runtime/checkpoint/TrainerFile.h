@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// trainer.json as text.
+#pragma once
+
+#include "bessemer/runtime/Checkpoint.h"
+
+namespace bessemer::runtime::checkpoint {
+
+/// `artifact` and `states` (a hash of the state file's header) tie the file to
+/// what it was written with.
+std::string writeTrainer(const TrainerState &state, const std::string &artifact,
+                         const std::string &states);
+
+/// Errors name the file and the key.
+Expected<TrainerState> readTrainer(const std::string &path,
+                                   std::string_view text,
+                                   const std::string &states);
+
+} // namespace bessemer::runtime::checkpoint

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Conversion of rows. It runs in the loader's thread, element by element.
+#include "data/BoundColumn.h"
+
+#include "data/Half.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace bessemer::runtime {
+namespace {
+
+bool isFloat(ElementType type) {
+  return type == ElementType::F32 || type == ElementType::F64 ||
+         type == ElementType::F16 || type == ElementType::BF16;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+/// Whether an integer fits another integer type.
+template <typename To, typename From> bool fits(From value) {
+  if constexpr (std::is_same_v<To, bool>)
+    return value == From(0) || value == From(1);
+  else
+    return std::in_range<To>(value);
+}
+
+} // namespace
+
+template <typename From, typename To>
+bool BoundColumn::convert(const BoundColumn &c, const std::byte *from,
+                          std::byte *to) {
+  const From *source = reinterpret_cast<const From *>(from);
+  To *target = reinterpret_cast<To *>(to);
+  bool channelsLast = c.layout == data::Layout::ChannelsLastToFirst;
+  bool fit = true;
+  for (int64_t channel = 0; channel < c.channels; ++channel) {
+    const From *in = source + (channelsLast ? channel : channel * c.inner);
+    int64_t stride = channelsLast ? c.channels : 1;
+    To *out = target + channel * c.inner;
+    if constexpr (std::is_same_v<From, uint8_t> && std::is_same_v<To, float>)
+      if (!c.table.empty()) {
+        const float *table = c.table.data() + channel * 256;
+        for (int64_t i = 0; i < c.inner; ++i)
+          out[i] = table[in[i * stride]];
+        continue;
+      }
+    if constexpr (std::is_floating_point_v<To>) {
+      if (!c.factor.empty()) {
+        double factor = c.factor[channel], term = c.term[channel];
+        for (int64_t i = 0; i < c.inner; ++i)
+          out[i] = static_cast<To>(
+              static_cast<double>(in[i * stride]) * factor + term);
+        continue;
+      }
+    }
+    for (int64_t i = 0; i < c.inner; ++i) {
+      if constexpr (std::is_integral_v<To> && std::is_integral_v<From> &&
+                    !std::is_same_v<To, From>)
+        fit &= fits<To>(in[i * stride]);
+      out[i] = static_cast<To>(in[i * stride]);
+    }
+  }
+  return fit;
+}
+
+template <typename From>
+BoundColumn::Convert BoundColumn::converterFrom(ElementType to) {
+  switch (to) {
+  case ElementType::F32:
+    return convert<From, float>;
+  case ElementType::F64:
+    return convert<From, double>;
+  default:
+    break;
+  }
+  // No rounding of data behind the user's back.
+  if constexpr (std::is_integral_v<From>)
+    switch (to) {
+    case ElementType::I8:
+      return convert<From, int8_t>;
+    case ElementType::I16:
+      return convert<From, int16_t>;
+    case ElementType::I32:
+      return convert<From, int32_t>;
+    case ElementType::I64:
+      return convert<From, int64_t>;
+    case ElementType::U8:
+      return convert<From, uint8_t>;
+    case ElementType::Bool:
+      return convert<From, bool>;
+    default:
+      break;
+    }
+  return nullptr;
+}
+
+BoundColumn::Convert BoundColumn::converter(ElementType from, ElementType to) {
+  switch (from) {
+  case ElementType::F32:
+    return converterFrom<float>(to);
+  case ElementType::F64:
+    return converterFrom<double>(to);
+  case ElementType::F16:
+    return converterFrom<data::Half>(to);
+  case ElementType::BF16:
+    return nullptr;
+  case ElementType::I8:
+    return converterFrom<int8_t>(to);
+  case ElementType::I16:
+    return converterFrom<int16_t>(to);
+  case ElementType::I32:
+    return converterFrom<int32_t>(to);
+  case ElementType::I64:
+    return converterFrom<int64_t>(to);
+  case ElementType::U8:
+    return converterFrom<uint8_t>(to);
+  case ElementType::U16:
+    return converterFrom<uint16_t>(to);
+  case ElementType::U32:
+    return converterFrom<uint32_t>(to);
+  case ElementType::U64:
+    return converterFrom<uint64_t>(to);
+  case ElementType::Bool: // A damaged file may hold more than 0 and 1.
+    return converterFrom<uint8_t>(to);
+  }
+  return nullptr;
+}
+
+Status BoundColumn::normalize(const Normalization &normalization,
+                              bool scaleImages) {
+  bool wanted = normalization.scale || !normalization.mean.empty() ||
+                !normalization.std.empty();
+  if (!isFloat(target.type.element)) {
+    if (wanted)
+      return Status::invalidInput("input '" + target.name +
+                                  "': scale, mean and std need a float input, "
+                                  "found " +
+                                  target.type.str());
+    return {};
+  }
+  double scale = 1;
+  if (normalization.scale)
+    scale = *normalization.scale;
+  else if (scaleImages && source.type.element == ElementType::U8)
+    scale = 1.0 / 255;
+  size_t count = std::max(normalization.mean.size(), normalization.std.size());
+  const std::vector<int64_t> &shape = target.type.shape;
+  if (count > 1 &&
+      (shape.size() < 2 || shape[1] != static_cast<int64_t>(count)))
+    return Status::invalidInput(
+        "input '" + target.name + "': " + std::to_string(count) +
+        " values of mean or std given, expected one or as many as dimension 1 "
+        "of " +
+        target.type.str());
+  for (const std::vector<double> *values :
+       {&normalization.mean, &normalization.std})
+    if (values->size() > 1 && values->size() != count)
+      return Status::invalidInput("input '" + target.name +
+                                  "': mean and std differ in length");
+  for (double value : normalization.std)
+    if (!(value > 0))
+      return Status::invalidInput("input '" + target.name +
+                                  "': std must be positive, found " +
+                                  number(value));
+  if (scale == 1 && count == 0)
+    return {};
+  if (count > 1 && layout == data::Layout::Same) {
+    channels = shape[1];
+    inner = static_cast<int64_t>(target.type.elementCount()) / shape[0] /
+            std::max<int64_t>(channels, 1);
+  }
+  auto pick = [](const std::vector<double> &values, int64_t channel,
+                 double missing) {
+    if (values.empty())
+      return missing;
+    return values[values.size() == 1 ? 0 : static_cast<size_t>(channel)];
+  };
+  bool useTable = source.type.element == ElementType::U8 &&
+                  target.type.element == ElementType::F32;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    double mean = pick(normalization.mean, channel, 0);
+    double deviation = pick(normalization.std, channel, 1);
+    factor.push_back(scale / deviation);
+    term.push_back(-mean / deviation);
+    for (int value = 0; useTable && value < 256; ++value)
+      table.push_back(static_cast<float>((value * scale - mean) / deviation));
+  }
+  if (!normalization.scale && scale != 1)
+    note = "times 1/255";
+  else if (scale != 1)
+    note = "times " + number(scale);
+  if (count > 0)
+    note +=
+        std::string(note.empty() ? "" : ", ") + "normalized by mean and std";
+  return {};
+}
+
+Expected<std::unique_ptr<BoundColumn>>
+BoundColumn::create(std::string column, const Array &array,
+                    const ValueInfo &input, const Normalization &normalization,
+                    bool scaleImages) {
+  std::unique_ptr<BoundColumn> bound(new BoundColumn);
+  const std::vector<int64_t> &from = array.type.shape, &to = input.type.shape;
+  std::span<const int64_t> row = std::span(from).subspan(1);
+  std::span<const int64_t> wanted = std::span(to).subspan(1);
+  std::optional<data::Layout> layout = data::matchLayout(row, wanted);
+  TensorType rowType{array.type.element, {row.begin(), row.end()}};
+  TensorType wantedType{input.type.element, {wanted.begin(), wanted.end()}};
+  if (!layout)
+    return Status::invalidInput("data column '" + column + "' for input '" +
+                                input.name + "': expected rows of " +
+                                wantedType.str() + ", found " + rowType.str());
+  bound->converterFunction = converter(array.type.element, input.type.element);
+  if (!bound->converterFunction)
+    return Status::invalidInput(
+        "data column '" + column + "' for input '" + input.name +
+        "': expected " +
+        (isFloat(input.type.element) ? "numbers for " : "integers for ") +
+        std::string(elementName(input.type.element)) + ", found " +
+        std::string(elementName(array.type.element)));
+  bound->column = std::move(column);
+  bound->source = array;
+  bound->target = input;
+  bound->layout = *layout;
+  bound->fromBytes = rowType.byteSize();
+  bound->toBytes = wantedType.byteSize();
+  bound->inner = static_cast<int64_t>(wantedType.elementCount());
+  if (*layout == data::Layout::ChannelsLastToFirst) {
+    bound->channels = to[1];
+    bound->inner /= to[1];
+  }
+  BESSEMER_RETURN_IF_ERROR(bound->normalize(normalization, scaleImages));
+  return bound;
+}
+
+Status BoundColumn::copyRow(int64_t row, std::byte *to) const {
+  const std::byte *from = source.data + static_cast<size_t>(row) * fromBytes;
+  if (converterFunction(*this, from, to))
+    return {};
+  return Status::invalidInput("data column '" + column + "', row " +
+                              std::to_string(row) +
+                              ": a value does not fit the " +
+                              std::string(elementName(target.type.element)) +
+                              " of input '" + target.name + "'");
+}
+
+std::string BoundColumn::describe() const {
+  std::string text = target.name + " " + target.type.str() + " <- " + column +
+                     " " + source.type.str();
+  if (layout == data::Layout::ChannelsLastToFirst)
+    text += ", channels moved first";
+  if (!note.empty())
+    text += ", " + note;
+  return text;
+}
+
+Status BoundColumn::checkClasses(int64_t classes, int64_t ignoreIndex) const {
+  if (isFloat(target.type.element))
+    return {};
+  TensorType rowType = target.type;
+  rowType.shape[0] = 1;
+  std::vector<int64_t> buffer(rowType.elementCount());
+  // Labels are i64 or i32; convert as training would, then look.
+  for (int64_t row = 0; row < rows(); ++row) {
+    BESSEMER_RETURN_IF_ERROR(
+        copyRow(row, reinterpret_cast<std::byte *>(buffer.data())));
+    for (size_t i = 0; i < rowType.elementCount(); ++i) {
+      int64_t label = buffer[i];
+      if (target.type.element == ElementType::I32)
+        label = reinterpret_cast<const int32_t *>(buffer.data())[i];
+      else if (target.type.element != ElementType::I64)
+        return {};
+      if (label != ignoreIndex && (label < 0 || label >= classes))
+        return Status::invalidInput(
+            "data column '" + column + "', row " + std::to_string(row) +
+            ": expected a label in [0, " + std::to_string(classes) +
+            "), found " + std::to_string(label));
+    }
+  }
+  return {};
+}
+
+} // namespace bessemer::runtime

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Atomic writes.
+#include "bessemer/runtime/Files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace bessemer::runtime {
+namespace {
+
+/// "PATH: cannot ACTION: REASON"; the path is the input, so it is its fault.
+Status systemError(const std::string &path, const char *action) {
+  return Status::invalidInput(path + ": cannot " + action + ": " +
+                              std::strerror(errno));
+}
+
+/// Closes a descriptor on every way out.
+struct Descriptor {
+  int fd;
+  explicit Descriptor(int fd) : fd(fd) {}
+  Descriptor(const Descriptor &) = delete;
+  ~Descriptor() {
+    if (fd >= 0)
+      ::close(fd);
+  }
+};
+
+Status writeAll(int fd, std::span<const std::byte> bytes,
+                const std::string &path) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR)
+        continue;
+      return systemError(path, "write");
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+std::string parentOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos)
+    return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+} // namespace
+
+Status writeFileSynced(const std::string &path,
+                       std::span<const std::span<const std::byte>> pieces) {
+  Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.fd < 0)
+    return systemError(path, "create");
+  for (std::span<const std::byte> piece : pieces)
+    BESSEMER_RETURN_IF_ERROR(writeAll(file.fd, piece, path));
+  if (::fsync(file.fd) != 0)
+    return systemError(path, "sync");
+  return {};
+}
+
+Status syncDirectory(const std::string &path) {
+  Descriptor directory(
+      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.fd < 0)
+    return systemError(path, "open");
+  // EINVAL: a file system that has no durable directories to sync.
+  if (::fsync(directory.fd) != 0 && errno != EINVAL)
+    return systemError(path, "sync");
+  return {};
+}
+
+Status writeFileAtomically(const std::string &path,
+                           std::span<const std::span<const std::byte>> pieces) {
+  std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  Status status = writeFileSynced(temporary, pieces);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    status = systemError(path, "rename the new file to it");
+  if (!status.ok()) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return syncDirectory(parentOf(path));
+}
+
+Status writeFileAtomically(const std::string &path, std::string_view text) {
+  std::span<const std::byte> piece = std::as_bytes(std::span(text));
+  return writeFileAtomically(path, {&piece, 1});
+}
+
+} // namespace bessemer::runtime

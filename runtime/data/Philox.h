@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Philox4x32-10 (Salmon et al., SC11): a counter and a key give four numbers,
+// on every machine the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace bessemer::runtime::data {
+
+inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
+                                          std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    uint64_t a = uint64_t(0xD2511F53) * counter[0];
+    uint64_t b = uint64_t(0xCD9E8D57) * counter[2];
+    counter = {uint32_t(b >> 32) ^ counter[1] ^ key[0], uint32_t(b),
+               uint32_t(a >> 32) ^ counter[3] ^ key[1], uint32_t(a)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+} // namespace bessemer::runtime::data

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Checkpoints: a directory with `state.safetensors` (every state, logical and
+// row-major, under its name) and `trainer.json` (where the run stood).
+#pragma once
+
+#include "bessemer/runtime/BatchLoader.h"
+#include "bessemer/runtime/Session.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bessemer::runtime {
+
+/// Where a run stood and what it ran with.
+struct TrainerState {
+  /// Steps done.
+  uint64_t step = 0;
+  /// Where the next batch starts.
+  Cursor cursor;
+  uint64_t seed = 0;
+  /// Rows of the training data; a cursor has no meaning in other data.
+  uint64_t dataRows = 0;
+  /// Settings of the run by flag name: lr, schedule, warmup-steps, steps.
+  std::map<std::string, std::string> settings;
+  /// Best value of the metric of --keep-best so far.
+  std::optional<double> best;
+  /// Resume is bit-exact with the same ones only.
+  std::string target, library;
+  int threads = 0;
+};
+
+/// 16 hexadecimal digits that tell one artifact from another.
+BESSEMER_RUNTIME_EXPORT std::string artifactHash(const Program &program);
+
+/// Writes all state, and `trainer` unless null, to the directory, whole or not
+/// at all: a checkpoint that is already there stays until the new one is
+/// durable. A directory that holds anything else is left alone: an error.
+BESSEMER_RUNTIME_EXPORT Status
+saveCheckpoint(const std::string &directory, const Session &session,
+               const TrainerState *trainer = nullptr);
+
+/// Reads the state into the session. A missing or extra state, another type, a
+/// wrong size or a wrong checksum is an error that names it; the session then
+/// keeps its state. Nothing is returned when the directory has state only.
+BESSEMER_RUNTIME_EXPORT Expected<std::optional<TrainerState>>
+loadCheckpoint(const std::string &directory, Session &session);
+
+/// Whether there is a checkpoint.
+BESSEMER_RUNTIME_EXPORT bool hasCheckpoint(const std::string &directory);
+
+/// The path of a checkpoint's state file. After a crash on a file system that
+/// cannot exchange directories it is in "DIRECTORY.old".
+BESSEMER_RUNTIME_EXPORT std::string
+checkpointStateFile(const std::string &directory);
+
+} // namespace bessemer::runtime

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Files that appear whole or not at all.
+#pragma once
+
+#include "bessemer/runtime/Export.h"
+#include "bessemer/runtime/Status.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bessemer::runtime {
+
+/// Writes the pieces one after the other to a temporary file beside `path`,
+/// syncs it and renames it over `path`, so that a reader (or a crash) sees the
+/// old file or the new one.
+BESSEMER_RUNTIME_EXPORT Status
+writeFileAtomically(const std::string &path,
+                    std::span<const std::span<const std::byte>> pieces);
+BESSEMER_RUNTIME_EXPORT Status writeFileAtomically(const std::string &path,
+                                                   std::string_view text);
+
+/// Writes the pieces to a new file and syncs it; it is not yet safe against a
+/// crash until the directory is synced too.
+Status writeFileSynced(const std::string &path,
+                       std::span<const std::span<const std::byte>> pieces);
+/// Makes renames and new names in a directory durable.
+Status syncDirectory(const std::string &path);
+
+} // namespace bessemer::runtime
