@@ -39,7 +39,7 @@ static LogicalResult verifyIndexed(Operation *op, ValueRange inputs,
         !map.isProjectedPermutation())
       return op->emitOpError("expected the map of ")
              << what << " to be a projected permutation of " << bounds.size()
-             << " dimensions, got " << map;
+             << " dimensions, got " << maps[i];
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (tensor) {
       if (tensor.getRank() != map.getNumResults())

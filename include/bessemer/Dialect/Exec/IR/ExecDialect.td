@@ -38,6 +38,7 @@ def Exec_ArenaKind : I32EnumAttr<"ArenaKind", "what an arena holds", [
   I32EnumAttrCase<"Constant", 5, "constant">
 ]> {
   let cppNamespace = "::bessemer::exec";
+  let genSpecializedAttr = 0;
 }
 def Exec_ArenaKindAttr : EnumAttr<Exec_Dialect, Exec_ArenaKind, "arena_kind"> {
   let assemblyFormat = "$value";

@@ -5,7 +5,7 @@
 #ifndef BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
 #define BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
 
-include "bessemer/Dialect/Graph/IR/GraphDialect.td"
+include "bessemer/Dialect/Graph/IR/GraphEnums.td"
 include "bessemer/Dialect/Graph/IR/GraphInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"

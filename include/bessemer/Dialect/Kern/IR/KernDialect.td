@@ -43,6 +43,7 @@ def Kern_FoldKind : I32EnumAttr<"FoldKind", "how elements are combined", [
   I32EnumAttrCase<"Product", 3, "product">
 ]> {
   let cppNamespace = "::bessemer::kern";
+  let genSpecializedAttr = 0;
 }
 def Kern_FoldKindAttr : EnumAttr<Kern_Dialect, Kern_FoldKind, "fold_kind"> {
   let assemblyFormat = "$value";
@@ -54,6 +55,7 @@ def Kern_ConvKind : I32EnumAttr<"ConvKind", "which of the three convolutions", [
   I32EnumAttrCase<"WeightGrad", 2, "weight_grad">
 ]> {
   let cppNamespace = "::bessemer::kern";
+  let genSpecializedAttr = 0;
 }
 def Kern_ConvKindAttr : EnumAttr<Kern_Dialect, Kern_ConvKind, "conv_kind"> {
   let assemblyFormat = "$value";
@@ -66,6 +68,7 @@ def Kern_WindowKind : I32EnumAttr<"WindowKind", "what a window kernel computes",
   I32EnumAttrCase<"AverageGrad", 3, "average_grad">
 ]> {
   let cppNamespace = "::bessemer::kern";
+  let genSpecializedAttr = 0;
 }
 def Kern_WindowKindAttr : EnumAttr<Kern_Dialect, Kern_WindowKind, "window_kind"> {
   let assemblyFormat = "$value";
@@ -76,6 +79,7 @@ def Kern_ScheduleKind : I32EnumAttr<"ScheduleKind", "who computes the op", [
   I32EnumAttrCase<"Library", 1, "library">
 ]> {
   let cppNamespace = "::bessemer::kern";
+  let genSpecializedAttr = 0;
 }
 
 def Kern_ScheduleAttr : AttrDef<Kern_Dialect, "Schedule"> {
