@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Decompositions of the normalising composites and of dropout and
+// cross-entropy. Those of the optimizers: GraphDecompositionsUpdate.cpp.
+
+#include "Emitter.h"
+
+using namespace mlir;
+using namespace bessemer::graph;
+
+/// All dimensions of `type` but `kept`.
+static SmallVector<int64_t> otherDims(RankedTensorType type, int64_t kept) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != kept)
+      dims.push_back(dim);
+  return dims;
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getX());
+  int64_t dim = getDim();
+  SmallVector<int64_t> outer = otherDims(type, dim);
+  Value max = e.reduce(ReduceKind::Max, getX(), {dim});
+  Value shifted = e.sub(getX(), e.broadcast(max, type, outer));
+  Value exp = e.exp(shifted);
+  Value sum = e.reduce(ReduceKind::Sum, exp, {dim});
+  return SmallVector<Value>{e.div(exp, e.broadcast(sum, type, outer))};
+}
+
+FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getX());
+  int64_t dim = getDim();
+  SmallVector<int64_t> outer = otherDims(type, dim);
+  Value max = e.reduce(ReduceKind::Max, getX(), {dim});
+  Value shifted = e.sub(getX(), e.broadcast(max, type, outer));
+  Value sum = e.reduce(ReduceKind::Sum, e.exp(shifted), {dim});
+  return SmallVector<Value>{
+      e.sub(shifted, e.broadcast(e.log(sum), type, outer))};
+}
+
+//===----------------------------------------------------------------------===//
+// Batch normalisation
+//===----------------------------------------------------------------------===//
+
+/// 1 / sqrt(variance + epsilon), per channel.
+static Value inverseDeviation(Emitter &e, Value variance, double epsilon) {
+  Value shifted = e.add(variance, e.like(variance, epsilon));
+  return e.div(e.like(variance, 1.0), e.sqrt(shifted));
+}
+
+FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getX());
+  Value inverse =
+      inverseDeviation(e, getVariance(), getEpsilon().convertToDouble());
+  Value factor = e.mul(inverse, getScale());
+  Value centred = e.sub(getX(), e.broadcast(getMean(), type, {1}));
+  Value scaled = e.mul(centred, e.broadcast(factor, type, {1}));
+  return SmallVector<Value>{e.add(scaled, e.broadcast(getBias(), type, {1}))};
+}
+
+FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getX());
+  SmallVector<int64_t> dims = otherDims(type, 1);
+  double count =
+      static_cast<double>(type.getNumElements()) / type.getDimSize(1);
+  // Two passes: the variance of large means survives in f32.
+  Value sum = e.reduce(ReduceKind::Sum, getX(), dims);
+  Value mean = e.div(sum, e.like(sum, count));
+  Value centred = e.sub(getX(), e.broadcast(mean, type, {1}));
+  Value squares = e.reduce(ReduceKind::Sum, e.mul(centred, centred), dims);
+  Value variance = e.div(squares, e.like(squares, count));
+  Value inverse =
+      inverseDeviation(e, variance, getEpsilon().convertToDouble());
+  Value factor = e.mul(inverse, getScale());
+  Value scaled = e.mul(centred, e.broadcast(factor, type, {1}));
+  Value y = e.add(scaled, e.broadcast(getBias(), type, {1}));
+  return SmallVector<Value>{y, mean, variance};
+}
+
+FailureOr<SmallVector<Value>> BatchNormGradOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getX());
+  SmallVector<int64_t> dims = otherDims(type, 1);
+  double count =
+      static_cast<double>(type.getNumElements()) / type.getDimSize(1);
+  Value inverse =
+      inverseDeviation(e, getVariance(), getEpsilon().convertToDouble());
+  Value centred = e.sub(getX(), e.broadcast(getMean(), type, {1}));
+  Value normal = e.mul(centred, e.broadcast(inverse, type, {1}));
+  Value dbias = e.reduce(ReduceKind::Sum, getDy(), dims);
+  Value dscale = e.reduce(ReduceKind::Sum, e.mul(getDy(), normal), dims);
+  // dx = factor (dy - dbias / n - normal dscale / n)
+  Value factor = e.mul(getScale(), inverse);
+  Value meanBias = e.div(dbias, e.like(dbias, count));
+  Value meanScale = e.div(dscale, e.like(dscale, count));
+  Value inner = e.sub(getDy(), e.broadcast(meanBias, type, {1}));
+  inner = e.sub(inner, e.mul(normal, e.broadcast(meanScale, type, {1})));
+  Value dx = e.mul(e.broadcast(factor, type, {1}), inner);
+  return SmallVector<Value>{dx, dscale, dbias};
+}
+
+//===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  double ratio = getRatio().convertToDouble();
+  Value zero = e.like(getX(), 0.0);
+  if (ratio >= 1.0)
+    return SmallVector<Value>{zero};
+  Value random = RandomOp::create(builder, getLoc(), getX().getType(),
+                                  getStep(), getIdAttr());
+  Value keep = e.compare(arith::CmpFPredicate::OGE, random,
+                         e.like(random, ratio));
+  Value scaled = e.mul(getX(), e.like(getX(), 1.0 / (1.0 - ratio)));
+  return SmallVector<Value>{e.select(keep, scaled, zero)};
+}
+
+//===----------------------------------------------------------------------===//
+// Cross-entropy
+//===----------------------------------------------------------------------===//
+
+/// Whether class j is the label of row i: [rows, classes] of i1.
+static Value labelMask(Emitter &e, Value labels, RankedTensorType type) {
+  auto labelType = e.typeOf(labels);
+  auto indexType =
+      RankedTensorType::get(type.getShape(), e.builder.getI64Type());
+  if (labelType.getElementType() != indexType.getElementType())
+    labels = arith::ExtSIOp::create(
+        e.builder, e.loc, labelType.clone(e.builder.getI64Type()), labels);
+  Value classes = IotaOp::create(e.builder, e.loc, indexType,
+                                 e.builder.getI64IntegerAttr(1));
+  return e.compare(arith::CmpIPredicate::eq, classes,
+                   e.broadcast(labels, indexType, {0}));
+}
+
+/// Whether the row counts: its label is not `ignoreIndex`.
+static Value validRows(Emitter &e, Value labels, int64_t ignoreIndex) {
+  return e.compare(arith::CmpIPredicate::ne, labels,
+                   e.like(labels, static_cast<double>(ignoreIndex)));
+}
+
+FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getLogits());
+  double smoothing = getLabelSmoothing().convertToDouble();
+  Value max = e.reduce(ReduceKind::Max, getLogits(), {1});
+  Value shifted = e.sub(getLogits(), e.broadcast(max, type, {0}));
+  Value sum = e.reduce(ReduceKind::Sum, e.exp(shifted), {1});
+  Value logSum = e.log(sum);
+  Value lse = e.add(max, logSum);
+  // The label's logit is taken relative to the maximum, so that the loss has
+  // no cancellation between two large numbers.
+  Value mask = labelMask(e, getLabels(), type);
+  Value picked = e.reduce(
+      ReduceKind::Sum, e.select(mask, shifted, e.like(shifted, 0.0)), {1});
+  Value loss = e.sub(logSum, picked);
+  if (smoothing != 0.0) {
+    Value total = e.reduce(ReduceKind::Sum, shifted, {1});
+    Value mean = e.div(total, e.like(total, type.getDimSize(1)));
+    Value uniform = e.sub(logSum, mean);
+    loss = e.add(e.mul(loss, e.like(loss, 1.0 - smoothing)),
+                 e.mul(uniform, e.like(uniform, smoothing)));
+  }
+  Value valid = validRows(e, getLabels(), getIgnoreIndex());
+  return SmallVector<Value>{e.select(valid, loss, e.like(loss, 0.0)), lse};
+}
+
+FailureOr<SmallVector<Value>>
+CrossEntropyGradOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = e.typeOf(getLogits());
+  double smoothing = getLabelSmoothing().convertToDouble();
+  Value softmax =
+      e.exp(e.sub(getLogits(), e.broadcast(getLse(), type, {0})));
+  double uniform = smoothing / type.getDimSize(1);
+  Value mask = labelMask(e, getLabels(), type);
+  Value target = e.select(mask, e.like(softmax, 1.0 - smoothing + uniform),
+                          e.like(softmax, uniform));
+  // The factor of an ignored row is 0 and its softmax finite, but 0 times an
+  // infinite logit would not be: select the result.
+  Value valid = validRows(e, getLabels(), getIgnoreIndex());
+  Value gradient =
+      e.mul(e.sub(softmax, target), e.broadcast(getDloss(), type, {0}));
+  auto maskType = type.clone(builder.getI1Type());
+  return SmallVector<Value>{e.select(e.broadcast(valid, maskType, {0}),
+                                     gradient, e.like(gradient, 0.0))};
+}
