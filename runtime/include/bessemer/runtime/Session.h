@@ -68,7 +68,7 @@ public:
 
   /// Runs a function. Every input must be given once, with the type and shape
   /// of the signature; data must stay alive during the call and is used
-  /// without a copy when it is aligned to 64 bytes.
+  /// where it lies, unless it is not even aligned to its elements.
   Status run(std::string_view function, std::span<const NamedTensor> inputs,
              const StepBlock &step);
 

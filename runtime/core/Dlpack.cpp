@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "core/Dlpack.h"
+
+namespace bessemer::runtime {
+
+namespace {
+/// The DLPack type of each element type, in the order of the enumeration.
+constexpr DLDataType types[numElementTypes] = {
+    {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLFloat, 16, 1},
+    {kDLBfloat, 16, 1}, {kDLInt, 8, 1},   {kDLInt, 16, 1},
+    {kDLInt, 32, 1},   {kDLInt, 64, 1},   {kDLUInt, 8, 1},
+    {kDLUInt, 16, 1},  {kDLUInt, 32, 1},  {kDLUInt, 64, 1},
+    {kDLBool, 8, 1}};
+
+bool isDense(const DLTensor &tensor) {
+  if (!tensor.strides)
+    return true;
+  int64_t expected = 1;
+  for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
+    // The stride of a dimension of one is never used.
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected)
+      return false;
+    expected *= tensor.shape[i];
+  }
+  return true;
+}
+} // namespace
+
+Expected<TensorView> fromDlpack(const DLTensor &tensor,
+                                const std::string &what) {
+  auto fail = [&](const std::string &message) {
+    return Status::invalidInput(what + ": " + message);
+  };
+  if (tensor.device.device_type != kDLCPU)
+    return fail("expected a tensor on the cpu, got one on device type " +
+                std::to_string(int(tensor.device.device_type)));
+  if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
+    return fail("expected a shape, got none");
+  for (unsigned i = 0; i < numElementTypes; ++i) {
+    if (types[i].code != tensor.dtype.code ||
+        types[i].bits != tensor.dtype.bits || tensor.dtype.lanes != 1)
+      continue;
+    if (!isDense(tensor))
+      return fail("expected a dense row-major tensor, got strides");
+    const auto *data = static_cast<const std::byte *>(tensor.data);
+    return TensorView(static_cast<ElementType>(i),
+                      {tensor.shape, size_t(tensor.ndim)},
+                      data ? data + tensor.byte_offset : nullptr);
+  }
+  return fail("unknown element type (code " +
+              std::to_string(tensor.dtype.code) + ", " +
+              std::to_string(tensor.dtype.bits) + " bits, " +
+              std::to_string(tensor.dtype.lanes) + " lanes)");
+}
+
+DLTensor toDlpack(const TensorView &view) {
+  DLTensor tensor{};
+  tensor.data = const_cast<void *>(view.data);
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = static_cast<int32_t>(view.shape.size());
+  tensor.dtype = types[static_cast<uint8_t>(view.type)];
+  tensor.shape = const_cast<int64_t *>(view.shape.data());
+  return tensor;
+}
+
+} // namespace bessemer::runtime

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A session on the CPU: memory, prepared commands, and the loop that runs
+// them.
+#pragma once
+
+#include "bessemer/runtime/Session.h"
+#include "core/Bytes.h"
+#include "core/ProgramImpl.h"
+#include "device/cpu/Convolution.h"
+
+#include <atomic>
+#include <variant>
+
+namespace bessemer::runtime {
+
+class CpuSession {
+public:
+  static Expected<std::unique_ptr<CpuSession>>
+  create(const Program &program, const SessionOptions &options);
+
+  /// `inputs` are in the order of the function's signature and checked.
+  Status run(size_t function, std::span<const void *const> inputs,
+             const StepBlock &step);
+
+  const void *output(size_t function, size_t index) const {
+    return plans[function].outputs[index].data();
+  }
+  std::byte *state(size_t index) const {
+    return stateMemory.data() + program.table->states()->Get(index)->offset();
+  }
+  Status resetState();
+
+  size_t target() const { return targetIndex; }
+  int threads() const { return threadCount; }
+  const MemoryReport &memory() const { return report; }
+  const std::string &library() const { return libraryName; }
+
+private:
+  using Kernel = void (*)(void **buffers, int64_t tileBegin, int64_t tileEnd,
+                          void *scratch);
+
+  // Each command finds its operands in a row of 8-byte slots of the plan's
+  // `slots`, from `slot` on.
+  struct LaunchStep {
+    Kernel kernel;
+    size_t slot;
+    int64_t tiles;
+  };
+  struct CopyStep {
+    size_t slot;
+    uint64_t bytes;
+  };
+  struct FillStep {
+    size_t slot;
+    uint64_t bytes;
+    uint64_t pattern;
+    unsigned width;
+  };
+  struct ConvolutionStep {
+    Convolution *convolution;
+    size_t slot;
+  };
+  using Step = std::variant<LaunchStep, CopyStep, FillStep, ConvolutionStep>;
+
+  /// A slot that holds the address of an input, set at each call.
+  struct InputSlot {
+    size_t slot;
+    size_t input;
+    uint64_t offset;
+  };
+
+  struct Plan {
+    std::vector<Step> steps;
+    std::vector<void *> slots;
+    std::vector<InputSlot> inputSlots;
+    std::vector<Buffer> outputs;
+    /// Where an input goes that lies across its elements' alignment; made when
+    /// first needed.
+    std::vector<Buffer> inputCopies;
+  };
+
+  CpuSession(const Program::Impl &program) : program(program) {}
+  Status prepare(const SessionOptions &options);
+  Status prepareMemory();
+  Status prepareFunction(size_t function, const format::ExecProgram &exec,
+                         const std::byte *code);
+  Expected<Convolution *> convolution(const format::Convolution &description);
+  Status prepareScratch();
+  Status bindInputs(size_t function, Plan &plan,
+                    std::span<const void *const> inputs);
+  void launch(const LaunchStep &step, void **buffers);
+  static void fill(const FillStep &step, void *target);
+
+  const Program::Impl &program;
+  size_t targetIndex = 0;
+  int threadCount = 1;
+  bool flushDenormals = true;
+  Buffer stateMemory, workMemory, libraryScratch;
+  Buffer stepBlock;
+  std::vector<Plan> plans;
+  std::vector<std::unique_ptr<Convolution>> convolutions;
+  std::unique_ptr<OneDnnStream> stream;
+  std::string libraryName;
+
+  /// One per thread, each from its own cache line on.
+  std::vector<Buffer> kernelScratch;
+  uint64_t scratchPerThread = 0;
+  std::vector<unsigned> savedModes;
+  /// The next tile that a thread may claim; alone on its cache line.
+  alignas(64) std::atomic<int64_t> nextTile{0};
+  alignas(64) MemoryReport report;
+};
+
+} // namespace bessemer::runtime

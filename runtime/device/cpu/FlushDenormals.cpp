@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/cpu/FlushDenormals.h"
+
+#include <immintrin.h>
+#include <omp.h>
+
+namespace bessemer::runtime {
+
+/// Flush-to-zero is bit 15 of MXCSR, denormals-are-zero bit 6.
+static constexpr unsigned flushBits = 0x8040;
+
+FlushDenormals::FlushDenormals(std::span<unsigned> saved) : saved(saved) {
+  unsigned callers = _mm_getcsr();
+  // A nested region may get fewer threads than asked for.
+  for (unsigned &mode : saved)
+    mode = callers;
+#pragma omp parallel num_threads(int(saved.size()))
+  {
+    saved[omp_get_thread_num()] = _mm_getcsr();
+    _mm_setcsr(_mm_getcsr() | flushBits);
+  }
+}
+
+FlushDenormals::~FlushDenormals() {
+#pragma omp parallel num_threads(int(saved.size()))
+  _mm_setcsr(saved[omp_get_thread_num()]);
+}
+
+} // namespace bessemer::runtime
