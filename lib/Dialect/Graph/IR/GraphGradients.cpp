@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Gradients of the primitive graph ops: shape, reductions, contractions,
+// convolution and pooling. Composites: CompositeGradients.cpp.
+
+#include "bessemer/Dialect/Graph/IR/Graph.h"
+
+using namespace mlir;
+using namespace bessemer::graph;
+
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static bool isFloat(Value value) {
+  return isa<FloatType>(tensorOf(value).getElementType());
+}
+
+/// The dimensions of a tensor of rank `rank` that are not in `dims`.
+static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> result;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(dims, dim))
+      result.push_back(dim);
+  return result;
+}
+
+static Value buildTranspose(OpBuilder &builder, Location loc, Value value,
+                            ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
+    return value;
+  RankedTensorType type = tensorOf(value);
+  SmallVector<int64_t> shape;
+  for (int64_t dim : permutation)
+    shape.push_back(type.getDimSize(dim));
+  return TransposeOp::create(
+      builder, loc, RankedTensorType::get(shape, type.getElementType()), value,
+      permutation);
+}
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  if (!resultGradients[0] || !isFloat(getInput()))
+    return success();
+  SmallVector<int64_t> newDims =
+      otherDims(tensorOf(getResult()).getRank(), getDims());
+  operandGradients[0] = newDims.empty()
+                            ? resultGradients[0]
+                            : buildReduce(builder, getLoc(), ReduceKind::Sum,
+                                          resultGradients[0], newDims);
+  return success();
+}
+
+LogicalResult
+TransposeOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  if (!resultGradients[0] || !isFloat(getInput()))
+    return success();
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [index, dim] : llvm::enumerate(getPermutation()))
+    inverse[dim] = index;
+  operandGradients[0] =
+      buildTranspose(builder, getLoc(), resultGradients[0], inverse);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and contractions
+//===----------------------------------------------------------------------===//
+
+/// The gradient of a product: the product of the other elements, which is
+/// product / x unless elements are zero. With one zero only that element has a
+/// gradient, with more none has.
+static Value buildProductGradient(OpBuilder &builder, ReduceOp op,
+                                  Value gradient, ArrayRef<int64_t> kept) {
+  Location loc = op.getLoc();
+  Value x = op.getInput();
+  RankedTensorType type = tensorOf(x);
+  Value zero = buildSplat(builder, loc, type, 0.0);
+  Value one = buildSplat(builder, loc, type, 1.0);
+  Value isZero =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, x, zero);
+  Value indicator = arith::SelectOp::create(builder, loc, isZero, one, zero);
+  Value zeros = buildBroadcast(
+      builder, loc,
+      buildReduce(builder, loc, ReduceKind::Sum, indicator, op.getDims()), type,
+      kept);
+  Value nonzero = arith::SelectOp::create(builder, loc, isZero, one, x);
+  Value product = buildBroadcast(
+      builder, loc,
+      buildReduce(builder, loc, ReduceKind::Product, nonzero, op.getDims()),
+      type, kept);
+  Value others = arith::DivFOp::create(builder, loc, product, nonzero);
+  // The zeros among the other elements.
+  Value otherZeros = arith::SubFOp::create(builder, loc, zeros, indicator);
+  Value hasOtherZero = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OGT, otherZeros, zero);
+  others = arith::SelectOp::create(builder, loc, hasOtherZero, zero, others);
+  return arith::MulFOp::create(builder, loc, gradient, others);
+}
+
+LogicalResult
+ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                        SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  if (!resultGradients[0] || !isFloat(getInput()))
+    return success();
+  Location loc = getLoc();
+  RankedTensorType type = tensorOf(getInput());
+  SmallVector<int64_t> kept = otherDims(type.getRank(), getDims());
+  Value gradient = buildBroadcast(builder, loc, resultGradients[0], type, kept);
+  switch (getKind()) {
+  case ReduceKind::Sum:
+    operandGradients[0] = gradient;
+    return success();
+  case ReduceKind::Max:
+  case ReduceKind::Min: {
+    Value zero = buildSplat(builder, loc, type, 0.0);
+    Value one = buildSplat(builder, loc, type, 1.0);
+    Value extreme = buildBroadcast(builder, loc, getResult(), type, kept);
+    Value wins = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                       getInput(), extreme);
+    Value indicator = arith::SelectOp::create(builder, loc, wins, one, zero);
+    Value winners = buildBroadcast(
+        builder, loc,
+        buildReduce(builder, loc, ReduceKind::Sum, indicator, getDims()), type,
+        kept);
+    Value share = arith::DivFOp::create(builder, loc, gradient, winners);
+    operandGradients[0] =
+        arith::SelectOp::create(builder, loc, wins, share, zero);
+    return success();
+  }
+  case ReduceKind::Product:
+    operandGradients[0] = buildProductGradient(builder, *this, gradient, kept);
+    return success();
+  }
+  llvm_unreachable("unknown reduce kind");
+}
+
+/// One operand of a contraction: its batch, contracted and free dimensions.
+namespace {
+struct ContractSide {
+  ArrayRef<int64_t> batch, contract;
+  SmallVector<int64_t> free;
+};
+} // namespace
+
+/// The gradient of the operand `self` of a contraction: dy contracted with the
+/// other operand over that operand's free dimensions. `otherFirst` of dy's
+/// dimensions is where those lie.
+static Value buildContractGradient(OpBuilder &builder, Location loc, Value dy,
+                                   Value other, const ContractSide &self,
+                                   const ContractSide &otherSide,
+                                   int64_t otherFirst) {
+  int64_t batches = self.batch.size();
+  auto batchDims = llvm::to_vector(llvm::seq<int64_t>(0, batches));
+  auto dyContract = llvm::to_vector(
+      llvm::seq<int64_t>(otherFirst, otherFirst + otherSide.free.size()));
+
+  // Either order of operands gives [batch, free of the first, free of the
+  // second]; take the one that needs no transposition, if there is one.
+  SmallVector<int64_t> sortedContract(otherSide.contract);
+  llvm::sort(sortedContract);
+  auto permutationFor = [&](bool dyFirst) {
+    int64_t freeStart = dyFirst ? batches : batches + sortedContract.size();
+    int64_t contractStart = dyFirst ? batches + self.free.size() : batches;
+    SmallVector<int64_t> permutation(batches + self.free.size() +
+                                     self.contract.size());
+    for (auto [index, dim] : llvm::enumerate(self.batch))
+      permutation[dim] = index;
+    for (auto [index, dim] : llvm::enumerate(self.free))
+      permutation[dim] = freeStart + index;
+    for (auto [index, dim] : llvm::enumerate(self.contract))
+      permutation[dim] =
+          contractStart +
+          std::distance(sortedContract.begin(),
+                        llvm::find(sortedContract, otherSide.contract[index]));
+    return permutation;
+  };
+  bool dyFirst = true;
+  SmallVector<int64_t> permutation = permutationFor(true);
+  SmallVector<int64_t> swapped = permutationFor(false);
+  if (!llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())) &&
+      llvm::equal(swapped, llvm::seq<int64_t>(0, swapped.size()))) {
+    dyFirst = false;
+    permutation = swapped;
+  }
+  Value gradient =
+      dyFirst ? ContractOp::create(builder, loc, dy, other, batchDims,
+                                   otherSide.batch, dyContract, otherSide.free)
+              : ContractOp::create(builder, loc, other, dy, otherSide.batch,
+                                   batchDims, otherSide.free, dyContract);
+  return buildTranspose(builder, loc, gradient, permutation);
+}
+
+LogicalResult
+ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                          SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(2, Value());
+  if (!resultGradients[0])
+    return success();
+  auto side = [](Value value, ArrayRef<int64_t> batch,
+                 ArrayRef<int64_t> contract) {
+    SmallVector<int64_t> used(batch);
+    llvm::append_range(used, contract);
+    return ContractSide{batch, contract,
+                        otherDims(tensorOf(value).getRank(), used)};
+  };
+  ContractSide lhs = side(getLhs(), getLhsBatch(), getLhsContract());
+  ContractSide rhs = side(getRhs(), getRhsBatch(), getRhsContract());
+  int64_t batches = lhs.batch.size(), lhsFree = lhs.free.size();
+  operandGradients[0] =
+      buildContractGradient(builder, getLoc(), resultGradients[0], getRhs(),
+                            lhs, rhs, batches + lhsFree);
+  operandGradients[1] = buildContractGradient(
+      builder, getLoc(), resultGradients[0], getLhs(), rhs, lhs, batches);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Convolution and pooling
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds the three convolutions with the geometry of an existing one.
+template <typename OpTy> struct ConvBuilder {
+  OpBuilder &builder;
+  OpTy op;
+
+  Value forward(Value x, Value weight, Type type) {
+    return ConvOp::create(builder, op.getLoc(), type, x, weight, Value(),
+                          op.getStrides(), op.getPads(), op.getDilations(),
+                          op.getGroups());
+  }
+  Value inputGrad(Value dy, Value weight, Type type) {
+    return ConvInputGradOp::create(builder, op.getLoc(), type, dy, weight,
+                                   op.getStrides(), op.getPads(),
+                                   op.getDilations(), op.getGroups());
+  }
+  Value weightGrad(Value x, Value dy, Type type) {
+    return ConvWeightGradOp::create(builder, op.getLoc(), type, x, dy,
+                                    op.getStrides(), op.getPads(),
+                                    op.getDilations(), op.getGroups());
+  }
+};
+} // namespace
+
+LogicalResult ConvOp::buildGradient(OpBuilder &builder,
+                                    ValueRange resultGradients,
+                                    SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(getNumOperands(), Value());
+  Value dy = resultGradients[0];
+  if (!dy)
+    return success();
+  ConvBuilder<ConvOp> conv{builder, *this};
+  operandGradients[0] = conv.inputGrad(dy, getWeight(), getX().getType());
+  operandGradients[1] = conv.weightGrad(getX(), dy, getWeight().getType());
+  if (getBias())
+    operandGradients[2] =
+        buildReduce(builder, getLoc(), ReduceKind::Sum, dy, {0, 2, 3});
+  return success();
+}
+
+LogicalResult
+ConvInputGradOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                               SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(2, Value());
+  Value gradient = resultGradients[0];
+  if (!gradient)
+    return success();
+  ConvBuilder<ConvInputGradOp> conv{builder, *this};
+  operandGradients[0] = conv.forward(gradient, getWeight(), getDy().getType());
+  operandGradients[1] =
+      conv.weightGrad(gradient, getDy(), getWeight().getType());
+  return success();
+}
+
+LogicalResult
+ConvWeightGradOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(2, Value());
+  Value gradient = resultGradients[0];
+  if (!gradient)
+    return success();
+  ConvBuilder<ConvWeightGradOp> conv{builder, *this};
+  operandGradients[0] = conv.inputGrad(getDy(), gradient, getX().getType());
+  operandGradients[1] = conv.forward(getX(), gradient, getDy().getType());
+  return success();
+}
+
+LogicalResult PoolOp::buildGradient(OpBuilder &builder,
+                                    ValueRange resultGradients,
+                                    SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  Value dy = resultGradients[0];
+  if (!dy)
+    return success();
+  if (getKind() == PoolKind::Max)
+    operandGradients[0] = MaxPoolGradOp::create(
+        builder, getLoc(), getX().getType(), getX(), dy, getWindow(),
+        getStrides(), getPads(), getDilations());
+  else
+    operandGradients[0] = AveragePoolGradOp::create(
+        builder, getLoc(), getX().getType(), dy, getWindow(), getStrides(),
+        getPads(), getDilations(), getCountIncludePad());
+  return success();
+}
+
+LogicalResult
+MaxPoolGradOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                             SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(2, Value());
+  if (!resultGradients[0])
+    return success();
+  // It would gather by the position of the largest element, for which there
+  // is no op.
+  return emitOpError(
+      "has no gradient: max pooling is differentiated once only");
+}
+
+LogicalResult
+AveragePoolGradOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                 SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  if (resultGradients[0])
+    operandGradients[0] =
+        PoolOp::create(builder, getLoc(), getDy().getType(), PoolKind::Average,
+                       resultGradients[0], getWindow(), getStrides(), getPads(),
+                       getDilations(), getCountIncludePad());
+  return success();
+}
