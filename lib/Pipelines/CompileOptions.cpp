@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Parses the JSON form of a recipe.
+
+#include "bessemer/Pipelines/CompileOptions.h"
+
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using nlohmann::json;
+
+namespace bessemer {
+namespace {
+
+/// A recipe's error: one line for the user.
+struct RecipeError {
+  std::string message;
+};
+
+[[noreturn]] void fail(const std::string &key, const std::string &expected,
+                       const json &found) {
+  throw RecipeError{"option '" + key + "': expected " + expected + ", got " +
+                    found.dump()};
+}
+
+std::string getString(const std::string &key, const json &value) {
+  if (!value.is_string())
+    fail(key, "a string", value);
+  return value.get<std::string>();
+}
+
+bool getBool(const std::string &key, const json &value) {
+  if (!value.is_boolean())
+    fail(key, "true or false", value);
+  return value.get<bool>();
+}
+
+int64_t getInteger(const std::string &key, const json &value) {
+  if (!value.is_number_integer())
+    fail(key, "an integer", value);
+  return value.get<int64_t>();
+}
+
+int64_t getPositive(const std::string &key, const json &value) {
+  int64_t number = getInteger(key, value);
+  if (number < 1)
+    fail(key, "a positive integer", value);
+  return number;
+}
+
+/// A finite number in [low, high).
+double getNumber(const std::string &key, const json &value, double low,
+                 double high, const std::string &expected) {
+  if (!value.is_number())
+    fail(key, expected, value);
+  double number = value.get<double>();
+  if (!std::isfinite(number) || number < low || number >= high)
+    fail(key, expected, value);
+  return number;
+}
+
+double getNonNegative(const std::string &key, const json &value) {
+  return getNumber(key, value, 0, INFINITY, "a number of at least 0");
+}
+
+double getFraction(const std::string &key, const json &value) {
+  return getNumber(key, value, 0, 1, "a number in [0, 1)");
+}
+
+std::vector<std::string> getStrings(const std::string &key, const json &value) {
+  if (value.is_string())
+    return {value.get<std::string>()};
+  if (!value.is_array())
+    fail(key, "a list of strings", value);
+  std::vector<std::string> strings;
+  for (const json &entry : value)
+    strings.push_back(getString(key, entry));
+  return strings;
+}
+
+std::string getChoice(const std::string &key, const json &value,
+                      const std::vector<std::string> &choices) {
+  std::string text = getString(key, value);
+  std::string list;
+  for (const std::string &choice : choices) {
+    if (text == choice)
+      return text;
+    list += (list.empty() ? "" : ", ") + choice;
+  }
+  fail(key, "one of " + list, value);
+}
+
+std::string getLoss(const std::string &key, const json &value) {
+  std::string loss = getString(key, value);
+  if (loss.rfind("output:", 0) == 0 && loss.size() > 7)
+    return loss;
+  return getChoice(key, value,
+                   {"cross_entropy", "nll", "mse", "bce", "bce_with_logits",
+                    "output"});
+}
+
+OptimizerOptions getOptimizer(const json &value) {
+  OptimizerOptions options;
+  if (value.is_string())
+    return getOptimizer(json{{"kind", value}});
+  if (!value.is_object())
+    fail("optimizer", "an object such as {\"kind\": \"adamw\", \"lr\": 0.001}",
+         value);
+  if (!value.contains("kind"))
+    fail("optimizer.kind", "one of sgd, adamw", json());
+  options.kind = getChoice("optimizer.kind", value["kind"], {"sgd", "adamw"});
+  bool adamw = options.kind == "adamw";
+  options.weightDecay = adamw ? 0.01 : 0;
+  for (const auto &[name, entry] : value.items()) {
+    std::string key = "optimizer." + name;
+    if (name == "kind")
+      continue;
+    if (name == "lr")
+      options.learningRate = getNonNegative(key, entry);
+    else if (name == "weight_decay")
+      options.weightDecay = getNonNegative(key, entry);
+    else if (!adamw && name == "momentum")
+      options.momentum = getNonNegative(key, entry);
+    else if (!adamw && name == "dampening")
+      options.dampening = getNonNegative(key, entry);
+    else if (!adamw && name == "nesterov")
+      options.nesterov = getBool(key, entry);
+    else if (adamw && name == "eps")
+      options.epsilon = getNonNegative(key, entry);
+    else if (adamw && name == "betas") {
+      if (!entry.is_array() || entry.size() != 2)
+        fail(key, "two numbers", entry);
+      options.beta1 = getFraction(key, entry[0]);
+      options.beta2 = getFraction(key, entry[1]);
+    } else {
+      std::string known = adamw
+                              ? "lr, betas, eps, weight_decay"
+                              : "lr, momentum, dampening, nesterov, weight_decay";
+      throw RecipeError{"option '" + key + "': " + options.kind +
+                        " has no such constant, expected one of " + known};
+    }
+  }
+  if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
+    throw RecipeError{"option 'optimizer.nesterov': expected a momentum above "
+                      "0 and no dampening"};
+  return options;
+}
+
+std::map<std::string, int64_t> getDims(const json &value) {
+  if (!value.is_object())
+    fail("dims", "an object of name: size", value);
+  std::map<std::string, int64_t> dims;
+  for (const auto &[name, entry] : value.items())
+    dims[name] = getPositive("dims." + name, entry);
+  return dims;
+}
+
+std::vector<std::string> getTargets(const json &value) {
+  std::vector<std::string> targets = getStrings("targets", value);
+  if (targets.empty())
+    fail("targets", "at least one target", value);
+  for (const std::string &target : targets)
+    getChoice("targets", target, {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4"});
+  return targets;
+}
+
+EmitKind getEmit(const json &value) {
+  std::string kind =
+      getChoice("emit", value, {"artifact", "graph", "kern", "exec", "llvm"});
+  return kind == "graph"  ? EmitKind::Graph
+         : kind == "kern" ? EmitKind::Kern
+         : kind == "exec" ? EmitKind::Exec
+         : kind == "llvm" ? EmitKind::LLVM
+                          : EmitKind::Artifact;
+}
+
+void parse(const json &object, CompileOptions &options) {
+  using Reader = std::function<void(const std::string &, const json &)>;
+  const std::map<std::string, Reader> readers = {
+      {"model", [&](auto &k, auto &v) { options.model = getString(k, v); }},
+      {"base_dir", [&](auto &k, auto &v) { options.baseDir = getString(k, v); }},
+      {"loss", [&](auto &k, auto &v) { options.loss = getLoss(k, v); }},
+      {"output_name",
+       [&](auto &k, auto &v) { options.outputName = getString(k, v); }},
+      {"class_axis",
+       [&](auto &k, auto &v) { options.classAxis = getInteger(k, v); }},
+      {"ignore_index",
+       [&](auto &k, auto &v) { options.ignoreIndex = getInteger(k, v); }},
+      {"label_smoothing",
+       [&](auto &k, auto &v) { options.labelSmoothing = getFraction(k, v); }},
+      {"optimizer",
+       [&](auto &, auto &v) { options.optimizer = getOptimizer(v); }},
+      {"clip_norm",
+       [&](auto &k, auto &v) {
+         options.clipNorm = getNonNegative(k, v);
+         if (*options.clipNorm == 0)
+           fail(k, "a number above 0", v);
+       }},
+      {"batch_norm_variance",
+       [&](auto &k, auto &v) {
+         options.batchNormVariance = getChoice(k, v, {"biased", "unbiased"});
+       }},
+      {"train", [&](auto &k, auto &v) { options.train = getStrings(k, v); }},
+      {"freeze", [&](auto &k, auto &v) { options.freeze = getStrings(k, v); }},
+      {"dims", [&](auto &, auto &v) { options.dims = getDims(v); }},
+      {"batch", [&](auto &k, auto &v) { options.batch = getPositive(k, v); }},
+      {"targets", [&](auto &, auto &v) { options.targets = getTargets(v); }},
+      {"precision", [&](auto &k, auto &v) { getChoice(k, v, {"f32"}); }},
+      {"strict", [&](auto &k, auto &v) { options.strict = getBool(k, v); }},
+      {"emit", [&](auto &, auto &v) { options.emit = getEmit(v); }},
+      {"dump_dir", [&](auto &k, auto &v) { options.dumpDir = getString(k, v); }},
+      {"verify_numerics",
+       [&](auto &k, auto &v) { options.verifyNumerics = getBool(k, v); }},
+      {"inject_pass",
+       [&](auto &k, auto &v) { options.injectPass = getString(k, v); }},
+  };
+  for (const auto &[key, value] : object.items()) {
+    auto reader = readers.find(key);
+    if (reader == readers.end()) {
+      std::string known;
+      for (const auto &[name, unused] : readers)
+        known += (known.empty() ? "" : ", ") + name;
+      throw RecipeError{"option '" + key + "' is unknown, expected one of " +
+                        known};
+    }
+    if (!value.is_null())
+      reader->second(key, value);
+  }
+}
+
+/// Shortest text that reads back as the same double.
+std::string text(double number) { return json(number).dump(); }
+
+/// What run time checks against and `inspect` shows.
+void recordSettings(CompileOptions &options) {
+  auto add = [&](const std::string &key, const std::string &value) {
+    options.settings.emplace_back(key, value);
+  };
+  if (options.loss) {
+    const OptimizerOptions &optimizer = options.optimizer;
+    add("loss", *options.loss);
+    if (options.outputName)
+      add("output_name", *options.outputName);
+    add("ignore_index", std::to_string(options.ignoreIndex));
+    if (options.labelSmoothing != 0)
+      add("label_smoothing", text(options.labelSmoothing));
+    add("optimizer", optimizer.kind);
+    add("lr", text(optimizer.learningRate));
+    add("weight_decay", text(optimizer.weightDecay));
+    if (optimizer.kind == "sgd") {
+      add("momentum", text(optimizer.momentum));
+      add("dampening", text(optimizer.dampening));
+      add("nesterov", optimizer.nesterov ? "true" : "false");
+    } else {
+      add("betas", "[" + text(optimizer.beta1) + ", " + text(optimizer.beta2) +
+                       "]");
+      add("eps", text(optimizer.epsilon));
+    }
+    if (options.clipNorm)
+      add("clip_norm", text(*options.clipNorm));
+  }
+  add("precision", "f32");
+  add("strict", options.strict ? "true" : "false");
+}
+
+} // namespace
+
+std::optional<CompileOptions> parseCompileOptions(const std::string &text,
+                                                  std::string &error) {
+  CompileOptions options;
+  try {
+    json object = json::parse(text);
+    if (!object.is_object())
+      throw RecipeError{"expected the options as a JSON object"};
+    parse(object, options);
+  } catch (const RecipeError &problem) {
+    error = problem.message;
+    return std::nullopt;
+  } catch (const json::exception &problem) {
+    error = std::string("cannot read the options: ") + problem.what();
+    return std::nullopt;
+  }
+  recordSettings(options);
+  return options;
+}
+
+} // namespace bessemer
