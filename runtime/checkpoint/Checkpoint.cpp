@@ -116,7 +116,11 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
 
 Expected<std::optional<TrainerState>>
 loadCheckpoint(const std::string &directory, Session &session) {
-  std::string from = checkpoint::directoryToRead(directory);
+  std::optional<std::string> found = findCheckpoint(directory);
+  if (!found)
+    return Status::invalidInput(directory + ": there is no checkpoint (no "
+                                            "state.safetensors)");
+  std::string from = checkpoint::directoryToRead(*found);
   Expected<SafetensorsFile> file = SafetensorsFile::open(from + stateFile);
   if (!file)
     return file.status();
@@ -142,8 +146,11 @@ loadCheckpoint(const std::string &directory, Session &session) {
   return trainer;
 }
 
-bool hasCheckpoint(const std::string &directory) {
-  return ::access(checkpointStateFile(directory).c_str(), F_OK) == 0;
+std::optional<std::string> findCheckpoint(const std::string &directory) {
+  for (const std::string &path : {directory, directory + "/last"})
+    if (::access(checkpointStateFile(path).c_str(), F_OK) == 0)
+      return path;
+  return std::nullopt;
 }
 
 std::string checkpointStateFile(const std::string &directory) {

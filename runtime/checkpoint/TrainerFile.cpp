@@ -56,6 +56,7 @@ std::string writeTrainer(const TrainerState &state, const std::string &artifact,
   object["best"] = nullptr;
   if (state.best)
     object["best"] = *state.best;
+  object["evaluated_step"] = state.evaluatedStep;
   object["target"] = state.target;
   object["library"] = state.library;
   object["threads"] = state.threads;
@@ -85,6 +86,7 @@ Expected<TrainerState> readTrainer(const std::string &path,
   state.cursor = {reader.number("epoch"), reader.number("position")};
   state.seed = reader.number("seed");
   state.dataRows = reader.number("data_rows");
+  state.evaluatedStep = reader.number("evaluated_step");
   state.target = reader.text("target");
   state.library = reader.text("library");
   state.threads = static_cast<int>(reader.number("threads"));

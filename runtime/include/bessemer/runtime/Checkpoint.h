@@ -27,6 +27,8 @@ struct TrainerState {
   std::map<std::string, std::string> settings;
   /// Best value of the metric of --keep-best so far.
   std::optional<double> best;
+  /// The step after which evaluation last ran; 0 when it never did.
+  uint64_t evaluatedStep = 0;
   /// Resume is bit-exact with the same ones only.
   std::string target, library;
   int threads = 0;
@@ -44,12 +46,15 @@ saveCheckpoint(const std::string &directory, const Session &session,
 
 /// Reads the state into the session. A missing or extra state, another type, a
 /// wrong size or a wrong checksum is an error that names it; the session then
-/// keeps its state. Nothing is returned when the directory has state only.
+/// keeps its state. The directory may be one that findCheckpoint looks into.
+/// Nothing is returned when there is state only.
 BESSEMER_RUNTIME_EXPORT Expected<std::optional<TrainerState>>
 loadCheckpoint(const std::string &directory, Session &session);
 
-/// Whether there is a checkpoint.
-BESSEMER_RUNTIME_EXPORT bool hasCheckpoint(const std::string &directory);
+/// The checkpoint that `directory` is, or holds as "last" (as the directory of
+/// a training run does); nothing when there is none.
+BESSEMER_RUNTIME_EXPORT std::optional<std::string>
+findCheckpoint(const std::string &directory);
 
 /// The path of a checkpoint's state file. After a crash on a file system that
 /// cannot exchange directories it is in "DIRECTORY.old".

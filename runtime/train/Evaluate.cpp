@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// eval_step over a data set: sums and counts become means.
+#include "bessemer/runtime/Trainer.h"
+#include "train/Scalars.h"
+
+namespace bessemer::runtime {
+
+using train_detail::hasOutput;
+using train_detail::readScalar;
+
+Expected<Evaluation> evaluate(Session &session,
+                              std::shared_ptr<const BoundData> data,
+                              const std::atomic<int> *stop) {
+  constexpr std::string_view function = "eval_step";
+  BatchOptions options;
+  options.mode = BatchOptions::Mode::Evaluate;
+  Expected<std::unique_ptr<BatchLoader>> loader =
+      BatchLoader::create(std::move(data), options);
+  if (!loader)
+    return loader.status();
+  bool classifies = hasOutput(session, function, "correct");
+  double loss = 0, count = 0, correct = 0;
+  while (true) {
+    if (stop && *stop)
+      return Status::invalidInput("evaluation was interrupted");
+    Expected<const Batch *> batch = (*loader)->next();
+    if (!batch)
+      return batch.status();
+    if (!*batch)
+      break;
+    StepBlock block;
+    block.validRows = (*batch)->validRows;
+    BESSEMER_RETURN_IF_ERROR(session.run(function, (*batch)->inputs, block));
+    // Sums of a batch are f32; over batches they add up in f64.
+    Expected<double> lossSum = readScalar(session, function, "loss_sum");
+    if (!lossSum)
+      return lossSum.status();
+    Expected<double> rows = readScalar(session, function, "count");
+    if (!rows)
+      return rows.status();
+    loss += *lossSum;
+    count += *rows;
+    if (classifies) {
+      Expected<double> hits = readScalar(session, function, "correct");
+      if (!hits)
+        return hits.status();
+      correct += *hits;
+    }
+  }
+  if (count == 0)
+    return Status::invalidInput("evaluation: no row counts; every label is "
+                                "the ignored one");
+  Evaluation result;
+  result.loss = loss / count;
+  result.count = count;
+  if (classifies)
+    result.accuracy = correct / count;
+  return result;
+}
+
+} // namespace bessemer::runtime

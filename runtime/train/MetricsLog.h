@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// metrics.csv and metrics.jsonl: the same rows twice, for spreadsheets and for
+// programs.
+#pragma once
+
+#include "bessemer/runtime/Trainer.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace bessemer::runtime::train_detail {
+
+class MetricsLog {
+public:
+  /// Makes the directory. Rows of an earlier run stay up to `resumeStep`, and
+  /// go when it is 0.
+  static Expected<std::unique_ptr<MetricsLog>>
+  open(const std::string &directory, uint64_t resumeStep);
+  void add(const StepReport &report);
+  void add(uint64_t step, uint64_t epoch, const Evaluation &evaluation);
+
+private:
+  struct Close {
+    void operator()(std::FILE *file) const { std::fclose(file); }
+  };
+  using File = std::unique_ptr<std::FILE, Close>;
+  static Expected<File> openFile(const std::string &path,
+                                 const std::string &kept);
+
+  struct Row;
+  void write(const Row &row);
+
+  File csv, json;
+};
+
+} // namespace bessemer::runtime::train_detail

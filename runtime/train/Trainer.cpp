@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The training loop.
+#include "bessemer/runtime/Trainer.h"
+#include "train/MetricsLog.h"
+#include "train/Scalars.h"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+namespace bessemer::runtime {
+namespace {
+
+using namespace train_detail;
+using Clock = std::chrono::steady_clock;
+constexpr std::string_view function = "train_step";
+
+/// Time spent on steps, evaluation and checkpoints left out.
+class Stopwatch {
+public:
+  void start() { began = Clock::now(); }
+  void stop() { spent += Clock::now() - began; }
+  double seconds() const {
+    return std::chrono::duration<double>(spent).count();
+  }
+
+private:
+  Clock::time_point began;
+  Clock::duration spent{};
+};
+
+class Run {
+public:
+  Run(Session &session, std::shared_ptr<const BoundData> data,
+      std::shared_ptr<const BoundData> evalData, const TrainerOptions &options,
+      const std::optional<TrainerState> &resume, TrainerListener &listener)
+      : session(session), data(std::move(data)), evalData(std::move(evalData)),
+        options(options), listener(listener) {
+    if (resume)
+      state = *resume;
+    state.seed = options.seed;
+    state.dataRows = static_cast<uint64_t>(this->data->rows());
+    state.settings = options.settings;
+    state.target = session.target();
+    state.library = session.library();
+    state.threads = session.threads();
+    firstStep = reportedStep = state.step;
+  }
+
+  Expected<TrainSummary> run();
+
+private:
+  Status step();
+  Status report();
+  Status checkFinite(std::optional<double> loss);
+  Status evaluateNow();
+  Status save();
+  Status saveTo(const char *name);
+
+  bool stopping() const { return options.stop && *options.stop; }
+  bool finished() const { return state.step >= options.schedule.totalSteps; }
+  /// Whether the next batch begins an epoch (and some batch came before).
+  bool atEpochEnd() const {
+    return state.step > 0 && state.dataRows - state.cursor.position <
+                                 static_cast<uint64_t>(data->batch());
+  }
+
+  Session &session;
+  std::shared_ptr<const BoundData> data, evalData;
+  const TrainerOptions &options;
+  TrainerListener &listener;
+  TrainerState state;
+  std::unique_ptr<BatchLoader> loader;
+  std::unique_ptr<MetricsLog> log;
+  TrainSummary summary;
+  Stopwatch watch;
+  uint64_t firstStep, reportedStep;
+  double reportedSeconds = 0;
+  std::optional<uint64_t> savedStep;
+};
+
+Status Run::step() {
+  Expected<const Batch *> batch = loader->next();
+  if (!batch)
+    return batch.status();
+  StepBlock block;
+  block.step = state.step;
+  block.seed = state.seed;
+  block.learningRate = static_cast<float>(options.schedule.at(state.step));
+  block.validRows = (*batch)->validRows;
+  BESSEMER_RETURN_IF_ERROR(session.run(function, (*batch)->inputs, block));
+  state.cursor = (*batch)->end;
+  ++state.step;
+  listener.onStep(state.step, options.schedule.totalSteps);
+  return {};
+}
+
+Status Run::checkFinite(std::optional<double> loss) {
+  Expected<std::optional<uint64_t>> recorded = nonfiniteStep(session);
+  if (!recorded)
+    return recorded.status();
+  // The program counts steps from 0, people from 1.
+  std::optional<uint64_t> bad;
+  if (*recorded)
+    bad = **recorded + 1;
+  else if (loss && !std::isfinite(*loss))
+    bad = state.step;
+  if (!bad)
+    return {};
+  return Status::invalidInput(
+      "step " + std::to_string(*bad) +
+      ": the loss is not finite; try a lower --lr, --warmup-steps or "
+      "--clip-norm, and look for NaN in the data");
+}
+
+Status Run::report() {
+  Expected<double> loss = readScalar(session, function, "loss");
+  if (!loss)
+    return loss.status();
+  BESSEMER_RETURN_IF_ERROR(checkFinite(*loss));
+  StepReport report;
+  report.step = state.step;
+  report.totalSteps = options.schedule.totalSteps;
+  report.epoch = state.cursor.epoch + 1;
+  report.loss = summary.loss = *loss;
+  report.learningRate = options.schedule.at(state.step - 1);
+  if (hasOutput(session, function, "grad_norm")) {
+    Expected<double> norm = readScalar(session, function, "grad_norm");
+    if (!norm)
+      return norm.status();
+    report.gradNorm = *norm;
+  }
+  double seconds = watch.seconds() - reportedSeconds;
+  report.samplesPerSecond = static_cast<double>(state.step - reportedStep) *
+                            static_cast<double>(data->batch()) /
+                            std::max(seconds, 1e-9);
+  reportedSeconds = watch.seconds();
+  reportedStep = state.step;
+  if (log)
+    log->add(report);
+  listener.onReport(report);
+  return {};
+}
+
+Status Run::evaluateNow() {
+  if (!evalData || state.evaluatedStep == state.step)
+    return {};
+  Expected<Evaluation> result = evaluate(session, evalData, options.stop);
+  if (!result) // Interrupted: a resumed run repeats it.
+    return stopping() ? Status() : result.status();
+  state.evaluatedStep = state.step;
+  summary.evaluation = *result;
+  bool accuracy = options.keepBest == TrainerOptions::Best::Accuracy;
+  if (accuracy && !result->accuracy)
+    return Status::invalidInput("--keep-best accuracy: eval_step counts no "
+                                "correct rows; use --keep-best loss");
+  double value = accuracy ? *result->accuracy : result->loss;
+  bool best =
+      options.keepBest != TrainerOptions::Best::None &&
+      (!state.best || (accuracy ? value > *state.best : value < *state.best));
+  uint64_t epoch = state.cursor.epoch + 1;
+  if (log)
+    log->add(state.step, epoch, *result);
+  if (best) {
+    state.best = value;
+    BESSEMER_RETURN_IF_ERROR(saveTo("best"));
+  }
+  listener.onEvaluation(state.step, epoch, *result, best);
+  return {};
+}
+
+Status Run::saveTo(const char *name) {
+  // Never over a good checkpoint with a bad one.
+  BESSEMER_RETURN_IF_ERROR(checkFinite(std::nullopt));
+  std::string directory = options.checkpointDirectory + "/" + name;
+  BESSEMER_RETURN_IF_ERROR(saveCheckpoint(directory, session, &state));
+  listener.onCheckpoint(directory, state.step);
+  return {};
+}
+
+Status Run::save() {
+  if (options.checkpointDirectory.empty() || savedStep == state.step)
+    return {};
+  savedStep = state.step;
+  return saveTo("last");
+}
+
+Expected<TrainSummary> Run::run() {
+  BatchOptions batches;
+  batches.seed = options.seed;
+  Expected<std::unique_ptr<BatchLoader>> created =
+      BatchLoader::create(data, batches, state.cursor);
+  if (!created)
+    return created.status();
+  loader = *std::move(created);
+  if (!options.logDirectory.empty()) {
+    Expected<std::unique_ptr<MetricsLog>> opened =
+        MetricsLog::open(options.logDirectory, state.step);
+    if (!opened)
+      return opened.status();
+    log = *std::move(opened);
+  }
+  // A run that stopped at the end of an epoch has its evaluation to do.
+  if (atEpochEnd())
+    BESSEMER_RETURN_IF_ERROR(evaluateNow());
+  while (!finished() && !stopping()) {
+    watch.start();
+    BESSEMER_RETURN_IF_ERROR(step());
+    watch.stop();
+    if (state.step % options.logEvery == 0 || finished())
+      BESSEMER_RETURN_IF_ERROR(report());
+    if (stopping())
+      break;
+    if (atEpochEnd() || finished())
+      BESSEMER_RETURN_IF_ERROR(evaluateNow());
+    if (options.checkpointEvery && state.step % options.checkpointEvery == 0)
+      BESSEMER_RETURN_IF_ERROR(save());
+  }
+  if (state.step > firstStep)
+    BESSEMER_RETURN_IF_ERROR(save());
+  summary.interrupted = stopping() && !finished();
+  summary.step = state.step;
+  summary.best = state.best;
+  summary.seconds = watch.seconds();
+  summary.samplesPerSecond = static_cast<double>(state.step - firstStep) *
+                             static_cast<double>(data->batch()) /
+                             std::max(summary.seconds, 1e-9);
+  return summary;
+}
+
+} // namespace
+
+Expected<TrainSummary>
+train(Session &session, std::shared_ptr<const BoundData> data,
+      std::shared_ptr<const BoundData> evalData, const TrainerOptions &options,
+      const std::optional<TrainerState> &resume, TrainerListener &listener) {
+  if (options.keepBest != TrainerOptions::Best::None && !evalData)
+    return Status::usage("--keep-best needs --eval-data");
+  if (options.keepBest != TrainerOptions::Best::None &&
+      options.checkpointDirectory.empty())
+    return Status::usage("--keep-best needs --checkpoint-dir");
+  if (options.logEvery == 0)
+    return Status::usage("--log-every must be at least 1");
+  if (resume && resume->dataRows != static_cast<uint64_t>(data->rows()))
+    return Status::invalidInput("resume: the checkpoint was trained on " +
+                                std::to_string(resume->dataRows) +
+                                " rows, the data has " +
+                                std::to_string(data->rows()));
+  return Run(session, std::move(data), std::move(evalData), options, resume,
+             listener)
+      .run();
+}
+
+} // namespace bessemer::runtime
