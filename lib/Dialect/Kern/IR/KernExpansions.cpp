@@ -1,22 +1,217 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Expansion of the kernel families to graph ops.
+// Expansion of the kernel families to graph ops: what each of them means.
 
+#include "RegionExpansion.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
 
 using namespace mlir;
 using namespace bessemer;
 using namespace bessemer::kern;
 
-#define EXPANSION(OP)                                                          \
-  FailureOr<SmallVector<Value>> OP::expand(OpBuilder &) {                      \
-    return emitOpError("has no expansion");                                    \
+using Expansion = FailureOr<SmallVector<Value>>;
+
+static AffineMap mapAt(ArrayAttr maps, unsigned index) {
+  return cast<AffineMapAttr>(maps[index]).getValue();
+}
+
+/// Binds `inputs` to the arguments of `body` from `firstArgument` on, expands
+/// it, and takes one value per result.
+static Expansion expandIndexed(RegionExpansion &expansion, Operation *op,
+                               ValueRange inputs, ArrayAttr maps, Block &body,
+                               unsigned firstArgument) {
+  for (auto [index, input] : llvm::enumerate(inputs))
+    expansion.bind(body.getArgument(firstArgument + index), input,
+                   mapAt(maps, index));
+  if (failed(expansion.expand(body)))
+    return failure();
+  SmallVector<Value> results;
+  for (auto [index, value] :
+       llvm::enumerate(body.getTerminator()->getOperands())) {
+    FailureOr<Value> result =
+        expansion.take(value, mapAt(maps, inputs.size() + index));
+    if (failed(result))
+      return failure();
+    results.push_back(*result);
   }
-EXPANSION(MapOp)
-EXPANSION(RowsOp)
-EXPANSION(ColumnsOp)
-EXPANSION(GemmOp)
-EXPANSION(ConvOp)
-EXPANSION(WindowOp)
-EXPANSION(UpdateOp)
-EXPANSION(NormOp)
+  return results;
+}
+
+Expansion MapOp::expand(OpBuilder &builder) {
+  RegionExpansion expansion(builder, getLoc(), getBounds(), {});
+  return expandIndexed(expansion, *this, getInputs(), getIndexingMaps(),
+                       getBody().front(), 0);
+}
+
+template <typename OpTy>
+static Expansion expandFolding(OpTy op, OpBuilder &builder) {
+  RegionExpansion expansion(builder, op.getLoc(), op.getBounds(),
+                            op.getReduced());
+  return expandIndexed(expansion, op, op.getInputs(), op.getIndexingMaps(),
+                       op.getBody().front(), 0);
+}
+
+Expansion RowsOp::expand(OpBuilder &builder) {
+  return expandFolding(*this, builder);
+}
+
+Expansion ColumnsOp::expand(OpBuilder &builder) {
+  return expandFolding(*this, builder);
+}
+
+Expansion GemmOp::expand(OpBuilder &builder) {
+  SmallVector<int64_t> bounds = getBounds();
+  int64_t rank = bounds.size();
+  SmallVector<int64_t> batch;
+  if (isBatched())
+    batch.push_back(0);
+  Value product = graph::ContractOp::create(
+      builder, getLoc(), getA(), getB(), ArrayRef<int64_t>(batch),
+      ArrayRef<int64_t>(batch),
+      ArrayRef<int64_t>{rank - (getTransA() ? 2 : 1)},
+      ArrayRef<int64_t>{rank - (getTransB() ? 1 : 2)});
+  RegionExpansion expansion(builder, getLoc(), bounds, {});
+  expansion.bind(getBody().getArgument(0), product,
+                 AffineMap::getMultiDimIdentityMap(rank, getContext()));
+  return expandIndexed(expansion, *this, getExtras(), getIndexingMaps(),
+                       getBody().front(), 1);
+}
+
+Expansion ConvOp::expand(OpBuilder &builder) {
+  Value first = getInputs()[0], second = getInputs()[1];
+  Value result;
+  switch (getKind()) {
+  case ConvKind::Forward:
+    result = graph::ConvOp::create(
+        builder, getLoc(), getType(), first, second,
+        getInputs().size() == 3 ? getInputs()[2] : Value(), getStridesAttr(),
+        getPadsAttr(), getDilationsAttr(), getGroupsAttr());
+    break;
+  case ConvKind::InputGrad:
+    result = graph::ConvInputGradOp::create(
+        builder, getLoc(), getType(), first, second, getStridesAttr(),
+        getPadsAttr(), getDilationsAttr(), getGroupsAttr());
+    break;
+  case ConvKind::WeightGrad:
+    result = graph::ConvWeightGradOp::create(
+        builder, getLoc(), getType(), first, second, getStridesAttr(),
+        getPadsAttr(), getDilationsAttr(), getGroupsAttr());
+    break;
+  }
+  return SmallVector<Value>{result};
+}
+
+Expansion WindowOp::expand(OpBuilder &builder) {
+  Value first = getInputs()[0];
+  Value result;
+  switch (getKind()) {
+  case WindowKind::Max:
+  case WindowKind::Average:
+    result = graph::PoolOp::create(
+        builder, getLoc(), getType(),
+        getKind() == WindowKind::Max ? graph::PoolKind::Max
+                                     : graph::PoolKind::Average,
+        first, getWindow(), getStrides(), getPads(), getDilations(),
+        getCountIncludePad());
+    break;
+  case WindowKind::MaxGrad:
+    result = graph::MaxPoolGradOp::create(
+        builder, getLoc(), getType(), first, getInputs()[1], getWindowAttr(),
+        getStridesAttr(), getPadsAttr(), getDilationsAttr());
+    break;
+  case WindowKind::AverageGrad:
+    result = graph::AveragePoolGradOp::create(
+        builder, getLoc(), getType(), first, getWindow(), getStrides(),
+        getPads(), getDilations(), getCountIncludePad());
+    break;
+  }
+  return SmallVector<Value>{result};
+}
+
+Expansion UpdateOp::expand(OpBuilder &builder) {
+  unsigned count = getParameters().size(), moments = getMomentsPerParameter();
+  Block &body = getBody().front();
+  SmallVector<Value> results(getNumResults());
+  for (unsigned i = 0; i < count; ++i) {
+    auto type = cast<RankedTensorType>(getParameters()[i].getType());
+    RegionExpansion expansion(builder, getLoc(), type.getShape(), {});
+    AffineMap all =
+        AffineMap::getMultiDimIdentityMap(type.getRank(), getContext());
+    AffineMap none = AffineMap::get(type.getRank(), 0, getContext());
+    expansion.bind(body.getArgument(0), getParameters()[i], all);
+    expansion.bind(body.getArgument(1), getGradients()[i], all);
+    for (unsigned j = 0; j < moments; ++j)
+      expansion.bind(body.getArgument(2 + j), getMoments()[i * moments + j],
+                     all);
+    for (auto [j, scalar] : llvm::enumerate(getScalars()))
+      expansion.bind(body.getArgument(2 + moments + j), scalar, none);
+    if (failed(expansion.expand(body)))
+      return failure();
+    for (auto [j, value] :
+         llvm::enumerate(body.getTerminator()->getOperands())) {
+      FailureOr<Value> result = expansion.take(value, all);
+      if (failed(result))
+        return failure();
+      results[j == 0 ? i : count + i * moments + (j - 1)] = *result;
+    }
+  }
+  return results;
+}
+
+Expansion NormOp::expand(OpBuilder &builder) {
+  auto type = cast<RankedTensorType>(getType());
+  int64_t tiles = type.getDimSize(0), first = 0;
+  Value total;
+  // Sums of the rows of `rows` [count, length] become elements first,
+  // first + 1, ... of the result: row j goes where i = first + j.
+  auto place = [&](Value rows) {
+    int64_t count = cast<RankedTensorType>(rows.getType()).getDimSize(0);
+    Value squares = arith::MulFOp::create(builder, getLoc(), rows, rows);
+    Value sums = graph::buildReduce(builder, getLoc(), graph::ReduceKind::Sum,
+                                    squares, {1});
+    auto square = RankedTensorType::get({tiles, count}, type.getElementType());
+    auto index = square.clone(builder.getI64Type());
+    Value i = graph::IotaOp::create(builder, getLoc(), index,
+                                    builder.getI64IntegerAttr(0));
+    Value j = graph::IotaOp::create(builder, getLoc(), index,
+                                    builder.getI64IntegerAttr(1));
+    j = arith::AddIOp::create(
+        builder, getLoc(), j,
+        graph::buildSplat(builder, getLoc(), index, first));
+    Value here = arith::CmpIOp::create(builder, getLoc(),
+                                       arith::CmpIPredicate::eq, i, j);
+    Value spread = arith::SelectOp::create(
+        builder, getLoc(), here,
+        graph::buildBroadcast(builder, getLoc(), sums, square, {1}),
+        graph::buildSplat(builder, getLoc(), square, 0.0));
+    Value placed = graph::buildReduce(builder, getLoc(), graph::ReduceKind::Sum,
+                                      spread, {1});
+    total = total ? arith::AddFOp::create(builder, getLoc(), total, placed)
+                        .getResult()
+                  : placed;
+    first += count;
+  };
+  int64_t chunk = getChunk();
+  for (Value input : getInputs()) {
+    int64_t elements =
+        cast<RankedTensorType>(input.getType()).getNumElements();
+    Value flat = graph::buildReshape(builder, getLoc(), input, {elements});
+    int64_t whole = elements / chunk * chunk;
+    auto slice = [&](int64_t offset, int64_t size) -> Value {
+      if (size == elements)
+        return flat;
+      return tensor::ExtractSliceOp::create(
+          builder, getLoc(), flat,
+          ArrayRef<OpFoldResult>{builder.getIndexAttr(offset)},
+          ArrayRef<OpFoldResult>{builder.getIndexAttr(size)},
+          ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+    };
+    if (whole)
+      place(graph::buildReshape(builder, getLoc(), slice(0, whole),
+                                {whole / chunk, chunk}));
+    if (int64_t rest = elements - whole)
+      place(graph::buildReshape(builder, getLoc(), slice(whole, rest),
+                                {1, rest}));
+  }
+  return SmallVector<Value>{total};
+}
