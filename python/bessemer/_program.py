@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiling models, and the compiled program."""
+
+import json
+import os
+import tempfile
+import warnings as _warnings
+
+from . import _core
+
+
+class Error(Exception):
+    """The message of the compiler or the runtime, one line per problem."""
+
+
+_core.set_error_class(Error)
+
+
+def _compiler_library():
+    """The compiler's shared library: installed beside this package, or in the
+    build tree that BESSEMER_COMPILER names."""
+    given = os.environ.get("BESSEMER_COMPILER")
+    if given:
+        return given
+    here = os.path.dirname(os.path.abspath(__file__))
+    return os.path.join(here, "lib", "libbessemer_compiler.so")
+
+
+def _answer(answer):
+    for line in answer.warnings.splitlines():
+        _warnings.warn(line, stacklevel=3)
+    if answer.status:
+        raise Error(answer.error)
+    return answer
+
+
+def _options(values):
+    """Python values as the JSON recipe; paths become strings."""
+    options = {}
+    for key, value in values.items():
+        if value is None:
+            continue
+        options[key] = os.fspath(value) if isinstance(value, os.PathLike) else value
+    return json.dumps(options)
+
+
+def compile(model, *, loss=None, optimizer=None, precision="f32", target="cpu",
+            dims=None, batch=None, **options):
+    """Compiles an ONNX model and returns a Program.
+
+    model      a path, the bytes of a model, or an onnx.ModelProto
+    loss       cross_entropy, nll, mse, bce, bce_with_logits, output, output:NAME;
+               without it only `predict` is compiled
+    optimizer  a kind ("sgd", "adamw") or {"kind": ..., "lr": ..., ...}
+    target     "cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", or a list of them
+    dims       sizes of the model's symbolic dimensions, {"batch": 32}
+    batch      size of dimension 0 of every input
+
+    Further options have the names of a recipe: clip_norm, train, freeze,
+    class_axis, ignore_index, label_smoothing, batch_norm_variance, strict,
+    dump_dir, verify_numerics, base_dir. Raises bessemer.Error.
+    """
+    values = dict(loss=loss, optimizer=optimizer, precision=precision,
+                  targets=[target] if isinstance(target, str) else list(target),
+                  dims=dims, batch=batch, **options)
+    data = None
+    if isinstance(model, (str, os.PathLike)):
+        values["model"] = os.fspath(model)
+    elif isinstance(model, (bytes, bytearray, memoryview)):
+        data = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        data = model.SerializeToString()
+    else:
+        raise TypeError("model: expected a path, bytes or an onnx.ModelProto, "
+                        f"got {type(model).__name__}")
+    answer = _answer(_core.compile(_compiler_library(), _options(values), data))
+    name = os.fspath(model) if data is None else "<model>"
+    return Program(_core.Program.from_bytes(answer.artifact, name))
+
+
+def load(path):
+    """Loads a compiled program (.bsm)."""
+    return Program(_core.Program.load(os.fspath(path)))
+
+
+class Program:
+    """A compiled program: functions, state and machine code."""
+
+    def __init__(self, core):
+        self._core = core
+
+    @property
+    def functions(self):
+        """{function: {"inputs": {name: (dtype, shape)}, "outputs": ...}}"""
+        return {
+            name: {
+                "inputs": {n: (dtype, shape) for n, dtype, shape in inputs},
+                "outputs": {n: (dtype, shape) for n, dtype, shape in outputs},
+            }
+            for name, (inputs, outputs) in self._core.functions().items()
+        }
+
+    @property
+    def settings(self):
+        """How the program was compiled, as text."""
+        return self._core.settings()
+
+    @property
+    def states(self):
+        """{name: {"role", "dtype", "shape", "trainable", "why"}}"""
+        keys = ("role", "dtype", "shape", "trainable", "why")
+        return {name: dict(zip(keys, rest))
+                for name, *rest in self._core.states()}
+
+    @property
+    def targets(self):
+        """The instruction sets it has code for."""
+        return self._core.targets
+
+    def save(self, path):
+        """Writes the artifact: beside, then renamed over `path`."""
+        path = os.fspath(path)
+        folder = os.path.dirname(os.path.abspath(path))
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".bessemer-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(self._core.bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def session(self, device="cpu", threads=0, seed=0):
+        """A session: the state of the program on a device. `threads` 0 takes
+        what OpenMP would take."""
+        from ._session import Session
+        return Session(self, device, threads, seed)
+
+    def export(self, checkpoint, path):
+        """Writes the model with the weights of a checkpoint as .onnx."""
+        options = {"checkpoint": _core.state_file(os.fspath(checkpoint)),
+                   "output": path}
+        _answer(_core.export_model(_compiler_library(), _options(options),
+                                   self._core.bytes()))

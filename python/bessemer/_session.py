@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Running a compiled program."""
+
+import collections.abc
+import os
+import weakref
+
+import numpy as np
+
+from . import _core
+from ._program import Error
+
+_DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i8": "int8",
+           "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8",
+           "u16": "uint16", "u32": "uint32", "u64": "uint64", "bool": "bool"}
+
+
+class Metrics(collections.abc.Mapping):
+    """The results of one call, read from the device when asked for."""
+
+    def __init__(self, session, function, names):
+        self._session, self._function, self._names = session, function, names
+        self._values = {}
+
+    def __getitem__(self, name):
+        if name not in self._values:
+            if name not in self._names:
+                raise KeyError(name)
+            value = self._session._core.output(self._function, name)
+            self._values[name] = value.item() if value.ndim == 0 else value.copy()
+        return self._values[name]
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def __repr__(self):
+        return repr(dict(self))
+
+    def _settle(self):
+        """Reads everything, before the next call overwrites it."""
+        for name in self._names:
+            self[name]
+
+
+class Session:
+    """State on a device. Made by Program.session."""
+
+    def __init__(self, program, device, threads, seed):
+        self.program = program
+        self._core = _core.Session.create(program._core, device, threads)
+        self._functions = program.functions
+        self._last = {}
+        self.seed = seed
+        #: Calls of train_step so far; drives random numbers.
+        self.step = 0
+        #: The learning rate of the next train_step.
+        self.learning_rate = float(program.settings.get("lr", 0.0))
+
+    @property
+    def target(self):
+        """The instruction set whose code runs."""
+        return self._core.target
+
+    @property
+    def threads(self):
+        return self._core.threads
+
+    def memory(self):
+        """Bytes held, by kind."""
+        return self._core.memory()
+
+    def _signature(self, function):
+        if function not in self._functions:
+            has = ", ".join(self._functions)
+            raise Error(f"{function}: the program has no such function, it has {has}")
+        return self._functions[function]
+
+    def _array(self, function, name, value):
+        """`value` as the array that input `name` takes, without a copy where
+        type and layout allow."""
+        inputs = self._signature(function)["inputs"]
+        if name not in inputs:
+            raise Error(f"{function}: no input is named '{name}', expected "
+                        + ", ".join(inputs))
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+            value = np.from_dlpack(value)
+        array, dtype = np.asarray(value), np.dtype(_DTYPES[inputs[name][0]])
+        if array.dtype != dtype:
+            python = not hasattr(value, "dtype")
+            if not np.can_cast(array.dtype, dtype, "same_kind" if python else "safe"):
+                raise Error(f"{function}: input '{name}': expected {dtype}, "
+                            f"got {array.dtype}")
+            array = array.astype(dtype)
+        # ascontiguousarray would make a scalar one-dimensional.
+        return array if array.flags.c_contiguous else array.copy(order="C")
+
+    def _feeds(self, function, feeds):
+        arrays = {name: self._array(function, name, value)
+                  for name, value in feeds.items()}
+        missing = [name for name in self._signature(function)["inputs"]
+                   if name not in arrays]
+        if missing:
+            raise Error(f"{function}: input '{missing[0]}' is missing")
+        return arrays
+
+    def _run(self, function, arrays, learning_rate=0.0, valid_rows=None):
+        last = self._last.pop(function, None)
+        if last is not None and last() is not None:
+            last()._settle()
+        if valid_rows is None:
+            valid_rows = max((array.shape[0] for array in arrays.values()
+                              if array.ndim), default=0)
+        self._core.run(function, arrays, self.step, self.seed, learning_rate,
+                       valid_rows)
+        metrics = Metrics(self, function, list(self._functions[function]["outputs"]))
+        self._last[function] = weakref.ref(metrics)
+        return metrics
+
+    def train_step(self, feeds, learning_rate=None):
+        """One optimizer step on one batch, {input name: array}. Returns the
+        metrics, a lazy mapping."""
+        arrays = self._feeds("train_step", feeds)
+        rate = self.learning_rate if learning_rate is None else learning_rate
+        metrics = self._run("train_step", arrays, rate)
+        self.step += 1
+        return metrics
+
+    def _batches(self, function, feeds):
+        """Splits any number of rows into batches, the last one padded by
+        repeating its last row, and yields (arrays, valid rows)."""
+        inputs = self._signature(function)["inputs"]
+        arrays = self._feeds(function, feeds)
+        rows = {name: array.shape[0] for name, array in arrays.items()
+                if len(inputs[name][1]) and array.ndim}
+        if len(set(rows.values())) > 1:
+            raise Error(f"{function}: inputs have different numbers of rows: "
+                        + ", ".join(f"{n} {c}" for n, c in rows.items()))
+        total = next(iter(rows.values()), 1)
+        batch = next((inputs[name][1][0] for name in rows), 1)
+        for start in range(0, total, batch):
+            valid = min(batch, total - start)
+            part = {}
+            for name, array in arrays.items():
+                if name in rows:
+                    array = array[start:start + valid]
+                    if valid < batch:
+                        last = np.repeat(array[-1:], batch - valid, axis=0)
+                        array = np.concatenate([array, last])
+                part[name] = array
+            yield part, valid
+
+    def predict(self, feeds):
+        """The model's outputs in inference mode, {name: array}, for any number
+        of rows."""
+        outputs = self._signature("predict")["outputs"]
+        parts = {name: [] for name in outputs}
+        for arrays, valid in self._batches("predict", feeds):
+            self._run("predict", arrays, valid_rows=valid)
+            for name in outputs:
+                value = self._core.output("predict", name)
+                parts[name].append(value[:valid].copy() if value.ndim else value.copy())
+        return {name: part[0] if len(part) == 1 or not part[0].ndim
+                else np.concatenate(part) for name, part in parts.items() if part}
+
+    def evaluate(self, feeds):
+        """Mean loss, and accuracy where the loss is a classification, over any
+        number of rows: {"loss": ..., "accuracy": ..., "count": ...}."""
+        loss = count = correct = 0.0
+        accuracy = "correct" in self._signature("eval_step")["outputs"]
+        for arrays, valid in self._batches("eval_step", feeds):
+            result = self._run("eval_step", arrays, valid_rows=valid)
+            loss += result["loss_sum"]
+            count += result["count"]
+            correct += result["correct"] if accuracy else 0.0
+        if not count:
+            raise Error("eval_step: no row counts (are all labels ignored?)")
+        metrics = {"loss": loss / count, "count": count}
+        if accuracy:
+            metrics["accuracy"] = correct / count
+        return metrics
+
+    def state_dict(self):
+        """Every state as an array of its own, {name: array}."""
+        return {name: self._core.read_state(name).copy()
+                for name in self.program.states}
+
+    def load_state_dict(self, states):
+        """Sets every state; a missing or extra name is an error."""
+        names = self.program.states
+        for name in names:
+            if name not in states:
+                raise Error(f"state '{name}' is missing")
+        for name in states:
+            if name not in names:
+                raise Error(f"the program has no state named '{name}'")
+        for name, value in states.items():
+            dtype = _DTYPES[names[name]["dtype"]]
+            self._core.write_state(name, np.array(value, dtype=dtype, order="C"))
+
+    def save(self, directory):
+        """Writes a checkpoint directory, whole or not at all."""
+        self._core.save(os.fspath(directory), self.step, self.seed)
+
+    def load(self, directory):
+        """Reads a checkpoint; training goes on bit by bit as if it had not
+        stopped."""
+        found = self._core.load(os.fspath(directory))
+        if found:
+            self.step, self.seed = found
