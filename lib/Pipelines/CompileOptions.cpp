@@ -4,6 +4,7 @@
 
 #include "bessemer/Pipelines/CompileOptions.h"
 
+#include "llvm/ADT/Twine.h"
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -92,27 +93,30 @@ std::string getChoice(const std::string &key, const json &value,
   fail(key, "one of " + list, value);
 }
 
-std::string getLoss(const std::string &key, const json &value) {
-  std::string loss = getString(key, value);
-  if (loss.rfind("output:", 0) == 0 && loss.size() > 7)
-    return loss;
-  return getChoice(key, value,
-                   {"cross_entropy", "nll", "mse", "bce", "bce_with_logits",
-                    "output"});
+void readLoss(const std::string &key, const json &value,
+              CompileOptions &options) {
+  std::string problem;
+  if (failed(parseLoss(getString(key, value), options.training,
+                       [&](const llvm::Twine &text) { problem = text.str(); })))
+    throw RecipeError{"option '" + key + "': " + problem};
+  options.hasLoss = true;
 }
 
-OptimizerOptions getOptimizer(const json &value) {
-  OptimizerOptions options;
+void readOptimizer(const json &value, CompileOptions &options) {
   if (value.is_string())
-    return getOptimizer(json{{"kind", value}});
+    return readOptimizer(json{{"kind", value}}, options);
   if (!value.is_object())
     fail("optimizer", "an object such as {\"kind\": \"adamw\", \"lr\": 0.001}",
          value);
   if (!value.contains("kind"))
     fail("optimizer.kind", "one of sgd, adamw", json());
-  options.kind = getChoice("optimizer.kind", value["kind"], {"sgd", "adamw"});
-  bool adamw = options.kind == "adamw";
-  options.weightDecay = adamw ? 0.01 : 0;
+  OptimizerOptions &optimizer = options.training.optimizer;
+  std::string problem;
+  if (failed(parseOptimizer(
+          getString("optimizer.kind", value["kind"]), optimizer,
+          [&](const llvm::Twine &text) { problem = text.str(); })))
+    throw RecipeError{"option 'optimizer.kind': " + problem};
+  bool adamw = optimizer.kind == OptimizerOptions::Kind::AdamW;
   for (const auto &[name, entry] : value.items()) {
     std::string key = "optimizer." + name;
     if (name == "kind")
@@ -120,32 +124,29 @@ OptimizerOptions getOptimizer(const json &value) {
     if (name == "lr")
       options.learningRate = getNonNegative(key, entry);
     else if (name == "weight_decay")
-      options.weightDecay = getNonNegative(key, entry);
+      optimizer.weightDecay = getNonNegative(key, entry);
     else if (!adamw && name == "momentum")
-      options.momentum = getNonNegative(key, entry);
+      optimizer.momentum = getNonNegative(key, entry);
     else if (!adamw && name == "dampening")
-      options.dampening = getNonNegative(key, entry);
+      optimizer.dampening = getNumber(key, entry, -INFINITY, INFINITY, "a number");
     else if (!adamw && name == "nesterov")
-      options.nesterov = getBool(key, entry);
+      optimizer.nesterov = getBool(key, entry);
     else if (adamw && name == "eps")
-      options.epsilon = getNonNegative(key, entry);
+      optimizer.epsilon = getNonNegative(key, entry);
     else if (adamw && name == "betas") {
       if (!entry.is_array() || entry.size() != 2)
         fail(key, "two numbers", entry);
-      options.beta1 = getFraction(key, entry[0]);
-      options.beta2 = getFraction(key, entry[1]);
+      optimizer.beta1 = getFraction(key, entry[0]);
+      optimizer.beta2 = getFraction(key, entry[1]);
     } else {
       std::string known = adamw
                               ? "lr, betas, eps, weight_decay"
                               : "lr, momentum, dampening, nesterov, weight_decay";
-      throw RecipeError{"option '" + key + "': " + options.kind +
+      throw RecipeError{"option '" + key + "': " +
+                        stringifyOptimizer(optimizer.kind).str() +
                         " has no such constant, expected one of " + known};
     }
   }
-  if (options.nesterov && (options.momentum <= 0 || options.dampening != 0))
-    throw RecipeError{"option 'optimizer.nesterov': expected a momentum above "
-                      "0 and no dampening"};
-  return options;
 }
 
 std::map<std::string, int64_t> getDims(const json &value) {
@@ -181,29 +182,32 @@ void parse(const json &object, CompileOptions &options) {
   const std::map<std::string, Reader> readers = {
       {"model", [&](auto &k, auto &v) { options.model = getString(k, v); }},
       {"base_dir", [&](auto &k, auto &v) { options.baseDir = getString(k, v); }},
-      {"loss", [&](auto &k, auto &v) { options.loss = getLoss(k, v); }},
+      {"loss", [&](auto &k, auto &v) { readLoss(k, v, options); }},
       {"output_name",
-       [&](auto &k, auto &v) { options.outputName = getString(k, v); }},
+       [&](auto &k, auto &v) { options.training.outputName = getString(k, v); }},
       {"class_axis",
-       [&](auto &k, auto &v) { options.classAxis = getInteger(k, v); }},
+       [&](auto &k, auto &v) { options.training.classAxis = getInteger(k, v); }},
       {"ignore_index",
-       [&](auto &k, auto &v) { options.ignoreIndex = getInteger(k, v); }},
+       [&](auto &k, auto &v) { options.training.ignoreIndex = getInteger(k, v); }},
       {"label_smoothing",
-       [&](auto &k, auto &v) { options.labelSmoothing = getFraction(k, v); }},
+       [&](auto &k, auto &v) { options.training.labelSmoothing = getFraction(k, v); }},
       {"optimizer",
-       [&](auto &, auto &v) { options.optimizer = getOptimizer(v); }},
+       [&](auto &, auto &v) { readOptimizer(v, options); }},
       {"clip_norm",
        [&](auto &k, auto &v) {
-         options.clipNorm = getNonNegative(k, v);
-         if (*options.clipNorm == 0)
+         options.training.clipNorm = getNonNegative(k, v);
+         if (*options.training.clipNorm == 0)
            fail(k, "a number above 0", v);
        }},
       {"batch_norm_variance",
        [&](auto &k, auto &v) {
-         options.batchNormVariance = getChoice(k, v, {"biased", "unbiased"});
+         options.training.batchNormVariance =
+             getChoice(k, v, {"biased", "unbiased"}) == "biased"
+                 ? BatchNormVariance::Biased
+                 : BatchNormVariance::Unbiased;
        }},
       {"train", [&](auto &k, auto &v) { options.train = getStrings(k, v); }},
-      {"freeze", [&](auto &k, auto &v) { options.freeze = getStrings(k, v); }},
+      {"freeze", [&](auto &k, auto &v) { options.training.freeze = getStrings(k, v); }},
       {"dims", [&](auto &, auto &v) { options.dims = getDims(v); }},
       {"batch", [&](auto &k, auto &v) { options.batch = getPositive(k, v); }},
       {"targets", [&](auto &, auto &v) { options.targets = getTargets(v); }},
@@ -238,18 +242,21 @@ void recordSettings(CompileOptions &options) {
   auto add = [&](const std::string &key, const std::string &value) {
     options.settings.emplace_back(key, value);
   };
-  if (options.loss) {
-    const OptimizerOptions &optimizer = options.optimizer;
-    add("loss", *options.loss);
-    if (options.outputName)
-      add("output_name", *options.outputName);
-    add("ignore_index", std::to_string(options.ignoreIndex));
-    if (options.labelSmoothing != 0)
-      add("label_smoothing", text(options.labelSmoothing));
-    add("optimizer", optimizer.kind);
-    add("lr", text(optimizer.learningRate));
-    add("weight_decay", text(optimizer.weightDecay));
-    if (optimizer.kind == "sgd") {
+  if (options.hasLoss) {
+    const TrainingOptions &training = options.training;
+    const OptimizerOptions &optimizer = training.optimizer;
+    add("loss", stringifyLoss(training.loss).str());
+    if (!training.outputName.empty())
+      add("output_name", training.outputName);
+    if (training.classAxis)
+      add("class_axis", std::to_string(*training.classAxis));
+    add("ignore_index", std::to_string(training.ignoreIndex));
+    if (training.labelSmoothing != 0)
+      add("label_smoothing", text(training.labelSmoothing));
+    add("optimizer", stringifyOptimizer(optimizer.kind).str());
+    add("lr", text(options.learningRate));
+    add("weight_decay", text(optimizer.getWeightDecay()));
+    if (optimizer.kind == OptimizerOptions::Kind::Sgd) {
       add("momentum", text(optimizer.momentum));
       add("dampening", text(optimizer.dampening));
       add("nesterov", optimizer.nesterov ? "true" : "false");
@@ -258,8 +265,8 @@ void recordSettings(CompileOptions &options) {
                        "]");
       add("eps", text(optimizer.epsilon));
     }
-    if (options.clipNorm)
-      add("clip_norm", text(*options.clipNorm));
+    if (training.clipNorm)
+      add("clip_norm", text(*training.clipNorm));
   }
   add("precision", "f32");
   add("strict", options.strict ? "true" : "false");
@@ -275,6 +282,12 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
     if (!object.is_object())
       throw RecipeError{"expected the options as a JSON object"};
     parse(object, options);
+    std::string problem;
+    if (options.hasLoss &&
+        failed(verifyOptions(options.training, [&](const llvm::Twine &text) {
+          problem = text.str();
+        })))
+      throw RecipeError{problem};
   } catch (const RecipeError &problem) {
     error = problem.message;
     return std::nullopt;

@@ -6,6 +6,7 @@
 #ifndef BESSEMER_PIPELINES_COMPILEOPTIONS_H
 #define BESSEMER_PIPELINES_COMPILEOPTIONS_H
 
+#include "bessemer/Training/TrainingOptions.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,19 +14,6 @@
 #include <vector>
 
 namespace bessemer {
-
-/// Constants of the optimizer. Defaults are PyTorch's.
-struct OptimizerOptions {
-  /// "sgd" or "adamw".
-  std::string kind = "sgd";
-  /// The learning rate a session starts with; it can be changed when running.
-  double learningRate = 1e-3;
-  double momentum = 0, dampening = 0;
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  /// Default 0 for sgd, 0.01 for adamw.
-  double weightDecay = 0;
-};
 
 enum class EmitKind { Artifact, Graph, Kern, Exec, LLVM };
 
@@ -35,20 +23,14 @@ struct CompileOptions {
   /// Where external data lies when the model is given as bytes.
   std::string baseDir;
 
-  /// cross_entropy, nll, mse, bce, bce_with_logits, output or output:NAME.
-  /// Without a loss only `predict` is compiled.
-  std::optional<std::string> loss;
-  /// The output that the loss reads; default the first.
-  std::optional<std::string> outputName;
-  std::optional<int64_t> classAxis;
-  int64_t ignoreIndex = -100;
-  double labelSmoothing = 0;
-  OptimizerOptions optimizer;
-  std::optional<double> clipNorm;
-  /// "biased" (ONNX), "unbiased" (PyTorch); default by the model's producer.
-  std::optional<std::string> batchNormVariance;
-  /// Patterns of initializers to train and to freeze.
-  std::vector<std::string> train, freeze;
+  /// Whether a loss was given; without one only `predict` is compiled.
+  bool hasLoss = false;
+  /// Loss, optimizer and their constants.
+  TrainingOptions training;
+  /// The learning rate a session starts with; it can be changed when running.
+  double learningRate = 1e-3;
+  /// Patterns of initializers to train; `training.freeze` are those to freeze.
+  std::vector<std::string> train;
 
   std::map<std::string, int64_t> dims;
   std::optional<int64_t> batch;
