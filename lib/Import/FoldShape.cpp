@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Folding of constants, shapes and the ops that move elements.
+
+#include "Folding.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using onnx::TensorProto;
+
+static FoldResult foldConstant(const Folding &f) {
+  if (f.node.attribute_size() != 1)
+    return std::nullopt;
+  const auto &value = f.node.attribute(0);
+  Literal result;
+  if (value.name() == "value")
+    return literalOf(value.t());
+  if (value.name() == "value_int" || value.name() == "value_ints") {
+    bool isList = value.name() == "value_ints";
+    result.elementType = TensorProto::INT64;
+    if (isList) {
+      result.ints.assign(value.ints().begin(), value.ints().end());
+      result.shape = {static_cast<int64_t>(result.ints.size())};
+    } else {
+      result.ints = {value.i()};
+    }
+    return result;
+  }
+  if (value.name() == "value_float" || value.name() == "value_floats") {
+    result.elementType = TensorProto::FLOAT;
+    if (value.name() == "value_floats") {
+      result.floats.assign(value.floats().begin(), value.floats().end());
+      result.shape = {static_cast<int64_t>(result.floats.size())};
+    } else {
+      result.floats = {value.f()};
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+static FoldResult foldConstantOfShape(const Folding &f) {
+  const Literal *shape = f.literal(0);
+  if (!shape || shape->isFloat() || product(shape->ints) > largestFolded ||
+      llvm::any_of(shape->ints, [](int64_t size) { return size < 0; }))
+    return std::nullopt;
+  Literal value;
+  value.elementType = TensorProto::FLOAT;
+  value.floats = {0};
+  if (const auto *attribute = findAttribute(f.node, "value")) {
+    auto given = literalOf(attribute->t());
+    if (!given || given->size() != 1)
+      return std::nullopt;
+    value = *given;
+  }
+  Literal result = emptyLike(value.elementType, shape->ints);
+  for (int64_t i = 0, end = result.size(); i < end; ++i)
+    copyElement(value, 0, result, i);
+  return result;
+}
+
+static FoldResult foldShape(const Folding &f) {
+  if (!f.has(0))
+    return std::nullopt;
+  llvm::ArrayRef<int64_t> shape = f.operands[0].shape;
+  int64_t rank = shape.size();
+  auto clamp = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
+  int64_t start = clamp(intAttribute(f.node, "start", 0));
+  int64_t end = clamp(intAttribute(f.node, "end", rank));
+  Shape sizes;
+  if (start < end)
+    sizes.assign(shape.begin() + start, shape.begin() + end);
+  int64_t count = sizes.size();
+  return Literal::ofInts(std::move(sizes), {count});
+}
+static FoldResult foldSize(const Folding &f) {
+  if (!f.has(0))
+    return std::nullopt;
+  return Literal::ofInts({product(f.operands[0].shape)}, {});
+}
+
+static FoldResult foldConcat(const Folding &f) {
+  if (f.operands.empty() ||
+      llvm::any_of(f.operands, [](const auto &o) { return !o.literal; }))
+    return std::nullopt;
+  const Literal &first = *f.literal(0);
+  auto axis = Folding::normalAxis(intAttribute(f.node, "axis", 0),
+                                  first.shape.size());
+  if (!axis)
+    return std::nullopt;
+  Shape shape = first.shape;
+  shape[*axis] = 0;
+  for (const auto &operand : f.operands) {
+    const Literal &part = *operand.literal;
+    if (part.elementType != first.elementType ||
+        part.shape.size() != shape.size())
+      return std::nullopt;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (static_cast<int64_t>(i) != *axis && part.shape[i] != shape[i])
+        return std::nullopt;
+    shape[*axis] += part.shape[*axis];
+  }
+  Literal result = emptyLike(first.elementType, shape);
+  int64_t outer = product(llvm::ArrayRef(shape).take_front(*axis));
+  int64_t inner = product(llvm::ArrayRef(shape).drop_front(*axis + 1));
+  int64_t at = 0;
+  for (int64_t o = 0; o < outer; ++o)
+    for (const auto &operand : f.operands) {
+      int64_t run = operand.literal->shape[*axis] * inner;
+      for (int64_t i = 0; i < run; ++i)
+        copyElement(*operand.literal, o * run + i, result, at++);
+    }
+  return result;
+}
+
+static FoldResult foldGather(const Folding &f) {
+  const Literal *data = f.literal(0), *indices = f.literal(1);
+  if (!data || !indices || indices->isFloat())
+    return std::nullopt;
+  auto axis = Folding::normalAxis(intAttribute(f.node, "axis", 0),
+                                  data->shape.size());
+  if (!axis)
+    return std::nullopt;
+  Shape shape(data->shape.begin(), data->shape.begin() + *axis);
+  shape.insert(shape.end(), indices->shape.begin(), indices->shape.end());
+  shape.insert(shape.end(), data->shape.begin() + *axis + 1,
+               data->shape.end());
+  if (product(shape) > largestFolded)
+    return std::nullopt;
+  Literal result = emptyLike(data->elementType, shape);
+  int64_t size = data->shape[*axis];
+  int64_t outer = product(llvm::ArrayRef(data->shape).take_front(*axis));
+  int64_t inner = product(llvm::ArrayRef(data->shape).drop_front(*axis + 1));
+  int64_t at = 0;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t index : indices->ints) {
+      auto position = Folding::normalAxis(index, size);
+      if (!position)
+        return std::nullopt;
+      for (int64_t i = 0; i < inner; ++i)
+        copyElement(*data, (o * size + *position) * inner + i, result, at++);
+    }
+  return result;
+}
+
+static FoldResult foldSlice(const Folding &f) {
+  const Literal *data = f.literal(0), *starts = f.literal(1),
+                *ends = f.literal(2);
+  if (!data || !starts || !ends || (f.has(3) && !f.literal(3)) ||
+      (f.has(4) && !f.literal(4)))
+    return std::nullopt;
+  int64_t rank = data->shape.size();
+  Shape begin(rank, 0), step(rank, 1), shape = data->shape;
+  for (size_t i = 0; i < starts->ints.size(); ++i) {
+    auto axis = Folding::normalAxis(
+        f.literal(3) ? f.literal(3)->ints[i] : static_cast<int64_t>(i), rank);
+    if (!axis || i >= ends->ints.size())
+      return std::nullopt;
+    int64_t stride = f.literal(4) ? f.literal(4)->ints[i] : 1;
+    if (stride == 0 || stride == std::numeric_limits<int64_t>::min())
+      return std::nullopt;
+    int64_t size = data->shape[*axis];
+    auto position = [&](int64_t value) {
+      if (value < 0)
+        value = std::max<int64_t>(value, -size - 1) + size;
+      return stride > 0 ? std::clamp<int64_t>(value, 0, size)
+                        : std::clamp<int64_t>(value, -1, size - 1);
+    };
+    begin[*axis] = position(starts->ints[i]);
+    int64_t end = position(ends->ints[i]);
+    step[*axis] = stride;
+    int64_t length = stride > 0 ? end - begin[*axis] : begin[*axis] - end;
+    int64_t magnitude = std::abs(stride);
+    shape[*axis] =
+        length <= 0 ? 0 : (length - 1) / magnitude + 1;
+  }
+  Literal result = emptyLike(data->elementType, shape);
+  for (int64_t i = 0, end = product(shape); i < end; ++i) {
+    int64_t rest = i, source = 0, stride = 1;
+    for (int64_t axis = rank; axis-- > 0;) {
+      int64_t position = rest % shape[axis];
+      rest /= shape[axis];
+      source += (begin[axis] + position * step[axis]) * stride;
+      stride *= data->shape[axis];
+    }
+    copyElement(*data, source, result, i);
+  }
+  return result;
+}
+
+static FoldResult reshaped(const Literal &data, Shape shape) {
+  if (product(shape) != data.size())
+    return std::nullopt;
+  Literal result = data;
+  result.shape = std::move(shape);
+  return result;
+}
+static FoldResult foldUnsqueeze(const Folding &f) {
+  const Literal *data = f.literal(0), *axes = f.literal(1);
+  if (!data || !axes)
+    return std::nullopt;
+  int64_t rank = data->shape.size() + axes->ints.size();
+  Shape shape(rank, 0);
+  for (int64_t axis : axes->ints) {
+    auto position = Folding::normalAxis(axis, rank);
+    if (!position)
+      return std::nullopt;
+    shape[*position] = 1;
+  }
+  size_t next = 0;
+  for (int64_t &size : shape)
+    if (size == 0) {
+      if (next == data->shape.size())
+        return std::nullopt;
+      size = data->shape[next++];
+    }
+  return reshaped(*data, shape);
+}
+static FoldResult foldSqueeze(const Folding &f) {
+  const Literal *data = f.literal(0);
+  if (!data || (f.has(1) && !f.literal(1)))
+    return std::nullopt;
+  Shape shape = data->shape;
+  for (int64_t &size : shape)
+    if (!f.has(1) && size == 1)
+      size = -1;
+  if (f.has(1))
+    for (int64_t axis : f.literal(1)->ints) {
+      auto position = Folding::normalAxis(axis, shape.size());
+      if (!position)
+        return std::nullopt;
+      shape[*position] = -1;
+    }
+  llvm::erase(shape, -1);
+  return reshaped(*data, shape);
+}
+static FoldResult foldReshape(const Folding &f) {
+  const Literal *data = f.literal(0), *target = f.literal(1);
+  if (!data || !target)
+    return std::nullopt;
+  Shape shape = target->ints;
+  int64_t known = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0 && !intAttribute(f.node, "allowzero", 0)) {
+      if (i >= data->shape.size())
+        return std::nullopt;
+      shape[i] = data->shape[i];
+    }
+    if (shape[i] != -1)
+      known *= shape[i];
+  }
+  for (int64_t &size : shape)
+    if (size == -1)
+      size = known ? data->size() / known : 0;
+  return reshaped(*data, shape);
+}
+static FoldResult foldTranspose(const Folding &f) {
+  const Literal *data = f.literal(0);
+  if (!data)
+    return std::nullopt;
+  size_t rank = data->shape.size();
+  Shape permutation(rank);
+  std::iota(permutation.rbegin(), permutation.rend(), 0);
+  permutation = intsAttribute(f.node, "perm", permutation);
+  if (permutation.size() != rank ||
+      llvm::any_of(permutation, [&](int64_t axis) {
+        return axis < 0 || axis >= static_cast<int64_t>(rank);
+      }))
+    return std::nullopt;
+  Shape strides(rank, 1), shape(rank);
+  for (size_t i = rank; i-- > 1;)
+    strides[i - 1] = strides[i] * data->shape[i];
+  for (size_t i = 0; i < rank; ++i)
+    shape[i] = data->shape[permutation[i]];
+  Literal result = emptyLike(data->elementType, shape);
+  for (int64_t i = 0, end = data->size(); i < end; ++i) {
+    int64_t rest = i, source = 0;
+    for (size_t axis = rank; axis-- > 0;) {
+      source += rest % shape[axis] * strides[permutation[axis]];
+      rest /= shape[axis];
+    }
+    copyElement(*data, source, result, i);
+  }
+  return result;
+}
+static FoldResult foldExpand(const Folding &f) {
+  const Literal *data = f.literal(0), *target = f.literal(1);
+  if (!data || !target)
+    return std::nullopt;
+  auto shape = broadcastShapes(data->shape, target->ints);
+  if (!shape || product(*shape) > largestFolded)
+    return std::nullopt;
+  Literal result = emptyLike(data->elementType, *shape);
+  for (int64_t i = 0, end = result.size(); i < end; ++i)
+    copyElement(*data, sourceIndex(*shape, i, data->shape), result, i);
+  return result;
+}
+static FoldResult foldTile(const Folding &f) {
+  const Literal *data = f.literal(0), *repeats = f.literal(1);
+  if (!data || !repeats || repeats->ints.size() != data->shape.size())
+    return std::nullopt;
+  Shape shape = data->shape;
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] *= repeats->ints[i];
+  if (product(shape) > largestFolded || product(shape) < 0)
+    return std::nullopt;
+  Literal result = emptyLike(data->elementType, shape);
+  for (int64_t i = 0, end = result.size(); i < end; ++i) {
+    int64_t rest = i, source = 0, stride = 1;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      source += rest % shape[axis] % data->shape[axis] * stride;
+      rest /= shape[axis];
+      stride *= data->shape[axis];
+    }
+    copyElement(*data, source, result, i);
+  }
+  return result;
+}
+static FoldResult foldRange(const Folding &f) {
+  const Literal *start = f.literal(0), *limit = f.literal(1),
+                *delta = f.literal(2);
+  if (!start || !limit || !delta || start->size() != 1 ||
+      limit->size() != 1 || delta->size() != 1 || delta->at(0) == 0)
+    return std::nullopt;
+  double length =
+      std::ceil((limit->at(0) - start->at(0)) / delta->at(0));
+  int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
+  if (count > largestFolded)
+    return std::nullopt;
+  Literal result = emptyLike(start->elementType, {count});
+  for (int64_t i = 0; i < count; ++i)
+    if (result.isFloat())
+      result.floats[i] = roundTo(result.elementType,
+                                 start->floats[0] + i * delta->floats[0]);
+    else
+      result.ints[i] = start->ints[0] + i * delta->ints[0];
+  return result;
+}
+
+void ingest::addShapeFolders(llvm::StringMap<Folder> &table) {
+  static constexpr std::pair<const char *, Folder> entries[] = {
+      {"Concat", foldConcat},
+      {"Constant", foldConstant},
+      {"ConstantOfShape", foldConstantOfShape},
+      {"Expand", foldExpand},
+      {"Gather", foldGather},
+      {"Range", foldRange},
+      {"Reshape", foldReshape},
+      {"Shape", foldShape},
+      {"Size", foldSize},
+      {"Slice", foldSlice},
+      {"Squeeze", foldSqueeze},
+      {"Tile", foldTile},
+      {"Transpose", foldTranspose},
+      {"Unsqueeze", foldUnsqueeze},
+  };
+  for (auto [name, folder] : entries)
+    table[name] = folder;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the folders share. A folder computes a node over known tensors, or
+// returns nothing. Indices are computed with explicit strides: everything here
+// is small.
+
+#ifndef BESSEMER_LIB_IMPORT_FOLDING_H
+#define BESSEMER_LIB_IMPORT_FOLDING_H
+
+#include "Attributes.h"
+#include "Literal.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace bessemer::ingest {
+
+using Shape = std::vector<int64_t>;
+
+/// Larger results stay in the graph.
+inline constexpr int64_t largestFolded = int64_t(1) << 22;
+
+/// One node to fold.
+struct Folding {
+  const onnx::NodeProto &node;
+  llvm::ArrayRef<FoldOperand> operands;
+
+  bool has(size_t i) const {
+    return i < operands.size() && operands[i].present;
+  }
+  const Literal *literal(size_t i) const {
+    return has(i) ? operands[i].literal : nullptr;
+  }
+  /// The axis in [0, rank), or nullopt.
+  static std::optional<int64_t> normalAxis(int64_t axis, int64_t rank) {
+    if (axis < 0)
+      axis += rank;
+    if (axis < 0 || axis >= rank)
+      return std::nullopt;
+    return axis;
+  }
+};
+
+using FoldResult = std::optional<Literal>;
+using Folder = FoldResult (*)(const Folding &);
+
+void addElementwiseFolders(llvm::StringMap<Folder> &table);
+void addShapeFolders(llvm::StringMap<Folder> &table);
+
+bool isFloatType(int32_t elementType);
+int64_t product(llvm::ArrayRef<int64_t> shape);
+
+/// Rounds an element to what its type can hold.
+inline double roundTo(int32_t elementType, double value) {
+  return elementType == onnx::TensorProto::FLOAT ? static_cast<float>(value)
+                                                 : value;
+}
+
+/// A tensor of zeros.
+Literal emptyLike(int32_t elementType, Shape shape);
+
+/// to[j] = from[i]; both have one element type.
+void copyElement(const Literal &from, int64_t i, Literal &to, int64_t j);
+
+/// NumPy's broadcast of shapes.
+std::optional<Shape> broadcastShapes(llvm::ArrayRef<int64_t> a,
+                                     llvm::ArrayRef<int64_t> b);
+
+/// The index in a tensor of shape `source` of the element that its broadcast to
+/// `shape` has at `index`.
+int64_t sourceIndex(llvm::ArrayRef<int64_t> shape, int64_t index,
+                    llvm::ArrayRef<int64_t> source);
+
+} // namespace bessemer::ingest
+
+#endif // BESSEMER_LIB_IMPORT_FOLDING_H

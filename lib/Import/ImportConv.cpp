@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Convolution and pooling. The dialect has two spatial dimensions; one
+// dimension becomes two, the second of size 1.
+
+#include "NodeImport.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using namespace mlir;
+
+namespace {
+
+/// The geometry of a window over 1 or 2 spatial dimensions, made 2.
+struct Windows {
+  SmallVector<int64_t> input, kernel, strides, dilations, begin, end, output;
+
+  SmallVector<int64_t> pads() const {
+    SmallVector<int64_t> all(begin);
+    llvm::append_range(all, end);
+    return all;
+  }
+};
+
+} // namespace
+
+/// Reads strides, dilations and padding, and computes the output's sizes.
+static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
+                                      bool ceilMode) {
+  size_t spatial = n.rank(0) - 2;
+  Windows w;
+  w.input.assign(n.shape(0).drop_front(2).begin(), n.shape(0).end());
+  w.kernel.assign(kernel.begin(), kernel.end());
+  auto strides = intsAttribute(n.node, "strides",
+                               std::vector<int64_t>(spatial, 1));
+  auto dilations = intsAttribute(n.node, "dilations",
+                                 std::vector<int64_t>(spatial, 1));
+  auto pads = intsAttribute(n.node, "pads",
+                            std::vector<int64_t>(2 * spatial, 0));
+  StringRef autoPad = stringAttribute(n.node, "auto_pad", "NOTSET");
+  if (kernel.size() != spatial || strides.size() != spatial ||
+      dilations.size() != spatial || pads.size() != 2 * spatial)
+    return n.fail("kernel_shape, strides, dilations and pads do not have " +
+                  Twine(spatial) + " dimensions");
+  if (autoPad != "NOTSET" && autoPad != "VALID" && autoPad != "SAME_UPPER" &&
+      autoPad != "SAME_LOWER")
+    return n.fail("unknown auto_pad '" + autoPad + "'");
+  auto notPositive = [](int64_t value) { return value <= 0; };
+  if (llvm::any_of(strides, notPositive) ||
+      llvm::any_of(dilations, notPositive) || llvm::any_of(kernel, notPositive))
+    return n.fail("expected positive kernel sizes, strides and dilations");
+  if (llvm::any_of(pads, [](int64_t value) { return value < 0; }))
+    return n.fail("expected pads that are not negative");
+  w.strides.assign(strides.begin(), strides.end());
+  w.dilations.assign(dilations.begin(), dilations.end());
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
+    int64_t before = pads[i], after = pads[i + spatial];
+    if (autoPad == "VALID") {
+      before = after = 0;
+    } else if (autoPad != "NOTSET") {
+      // The output has ceil(input / stride) elements.
+      int64_t sizes = (w.input[i] + strides[i] - 1) / strides[i];
+      int64_t total =
+          std::max<int64_t>((sizes - 1) * strides[i] + reach - w.input[i], 0);
+      int64_t less = total / 2;
+      before = autoPad == "SAME_UPPER" ? less : total - less;
+      after = total - before;
+    }
+    int64_t room = w.input[i] + before + after - reach;
+    if (room < 0)
+      return n.fail("the window is larger than the padded input");
+    int64_t count = room / strides[i] + 1;
+    // In ceil mode a last window may reach past the padding, but must not
+    // start there.
+    if (ceilMode && room % strides[i] != 0 &&
+        count * strides[i] < w.input[i] + before)
+      ++count;
+    w.begin.push_back(before);
+    w.end.push_back(after);
+    w.output.push_back(count);
+  }
+  if (spatial == 1) {
+    for (auto *sizes : {&w.input, &w.kernel, &w.strides, &w.dilations,
+                        &w.output})
+      sizes->push_back(1);
+    w.begin.push_back(0);
+    w.end.push_back(0);
+  }
+  return w;
+}
+
+/// Adds the second spatial dimension to a tensor of rank 3.
+static Value to2D(NodeImport &n, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() == 4)
+    return value;
+  SmallVector<int64_t> shape(type.getShape());
+  shape.push_back(1);
+  return graph::buildReshape(n.builder, n.loc, value, shape);
+}
+
+/// Drops it again where the node's input did not have it.
+static Value from2D(NodeImport &n, Value value) {
+  if (n.rank(0) == 4)
+    return value;
+  auto shape = cast<RankedTensorType>(value.getType()).getShape();
+  return graph::buildReshape(n.builder, n.loc, value, shape.drop_back());
+}
+
+static RankedTensorType resultType(NodeImport &n, const Windows &w,
+                                   int64_t channels) {
+  SmallVector<int64_t> shape = {n.shape(0)[0], channels};
+  llvm::append_range(shape, w.output);
+  return RankedTensorType::get(shape, n.type(0).getElementType());
+}
+
+static LogicalResult requireSpatial(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  if (n.rank(0) != 3 && n.rank(0) != 4)
+    return n.fail("expected 1 or 2 spatial dimensions, got rank " +
+                  Twine(n.rank(0)));
+  return success();
+}
+
+static LogicalResult importConv(NodeImport &n) {
+  if (failed(requireSpatial(n)) || failed(n.requireSameType(0, 1)))
+    return failure();
+  int64_t groups = intAttribute(n.node, "group", 1);
+  if (n.rank(1) != n.rank(0))
+    return n.fail("expected weights of rank " + Twine(n.rank(0)) + ", got " +
+                  Twine(n.rank(1)));
+  int64_t filters = n.shape(1)[0];
+  if (groups < 1 || n.shape(1)[1] * groups != n.shape(0)[1] ||
+      filters % groups != 0)
+    return n.fail("expected weights for " + Twine(n.shape(0)[1]) +
+                  " channels in " + Twine(groups) + " groups");
+  ArrayRef<int64_t> kernel = n.shape(1).drop_front(2);
+  auto given = intsAttribute(n.node, "kernel_shape", kernel.vec());
+  if (ArrayRef<int64_t>(given) != kernel)
+    return n.fail("kernel_shape differs from the weights' shape");
+  auto w = readWindows(n, kernel, /*ceilMode=*/false);
+  if (failed(w))
+    return failure();
+  Value bias;
+  // The exporter writes a bias of zeros where the module has none.
+  if (n.has(2) && n.splat(2) != 0) {
+    if (failed(n.requireSameType(0, 2)))
+      return failure();
+    if (n.shape(2) != ArrayRef<int64_t>{filters})
+      return n.fail("expected a bias of " + Twine(filters) + " elements");
+    bias = n.value(2);
+  }
+  Value result = graph::ConvOp::create(
+      n.builder, n.loc, resultType(n, *w, filters), to2D(n, n.value(0)),
+      to2D(n, n.value(1)), bias, n.builder.getDenseI64ArrayAttr(w->strides),
+      n.builder.getDenseI64ArrayAttr(w->pads()),
+      n.builder.getDenseI64ArrayAttr(w->dilations),
+      n.builder.getI64IntegerAttr(groups));
+  n.setResult(from2D(n, result));
+  return success();
+}
+
+template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
+  if (failed(requireSpatial(n)))
+    return failure();
+  if (n.isOutputUsed(1))
+    return n.fail("its indices are used by the graph; expected only the first "
+                  "output to be used");
+  auto kernel = intsAttribute(n.node, "kernel_shape", {});
+  auto w = readWindows(n, kernel, intAttribute(n.node, "ceil_mode", 0) != 0);
+  if (failed(w))
+    return failure();
+  bool countsPad = kind == graph::PoolKind::Average &&
+                   intAttribute(n.node, "count_include_pad", 0) != 0;
+  Value result = graph::PoolOp::create(
+      n.builder, n.loc, resultType(n, *w, n.shape(0)[1]), kind,
+      to2D(n, n.value(0)), w->kernel, w->strides, w->pads(), w->dilations,
+      countsPad);
+  n.setResult(from2D(n, result));
+  return success();
+}
+
+void ingest::addConvHandlers(HandlerTable &table) {
+  table["AveragePool"] = importPool<graph::PoolKind::Average>;
+  table["Conv"] = importConv;
+  table["MaxPool"] = importPool<graph::PoolKind::Max>;
+}

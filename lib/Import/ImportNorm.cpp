@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Softmax, batch norm and dropout. Train mode is the compiler's decision: what
+// the exporter wrote into `training_mode` does not matter.
+
+#include "NodeImport.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using namespace mlir;
+
+template <typename Op> static LogicalResult importSoftmaxLike(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  auto axis = n.axis(intAttribute(n.node, "axis", -1), n.rank(0));
+  if (failed(axis))
+    return failure();
+  Value x = n.value(0);
+  Value result = Op::create(n.builder, n.loc, x.getType(), x, *axis);
+  if (isa<graph::SoftmaxOp>(result.getDefiningOp()))
+    n.state.softmaxOf[result] = {x, *axis};
+  n.setResult(result);
+  return success();
+}
+
+/// Old exporters merge running statistics that start with equal values and
+/// spread them by Identity; each batch norm gets its own again.
+static FailureOr<Value> ownStatistic(NodeImport &n, size_t i) {
+  Value value = n.value(i);
+  auto read = value.getDefiningOp<graph::ReadOp>();
+  if (!read)
+    return value;
+  std::string name = read.getState().str();
+  if (n.state.usedStatistics.insert(name).second)
+    return value;
+  const std::string &alias = n.node.input(i);
+  if (alias == name)
+    return n.fail("shares the running statistic '" + name +
+                  "' with another BatchNormalization");
+  n.state.usedStatistics.insert(alias);
+  return n.state.duplicateState(read, alias);
+}
+
+static LogicalResult importBatchNorm(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  for (size_t i = 1; i < 5; ++i)
+    if (failed(n.requireSameType(0, i)))
+      return failure();
+  for (unsigned output = 1; output < 5; ++output)
+    if (n.isOutputUsed(output))
+      return n.fail("its statistics are used by the graph; expected only the "
+                    "first output to be used");
+  if (n.rank(0) < 2)
+    return n.fail("expected [batch, channels, ...], got rank " +
+                  Twine(n.rank(0)));
+  for (size_t i = 1; i < 5; ++i)
+    if (n.shape(i) != ArrayRef<int64_t>{n.shape(0)[1]})
+      return n.fail("expected one element of input '" + n.node.input(i) +
+                    "' per channel (" + Twine(n.shape(0)[1]) + ")");
+  auto mean = ownStatistic(n, 3), variance = ownStatistic(n, 4);
+  if (failed(mean) || failed(variance))
+    return failure();
+  auto op = graph::BatchNormOp::create(
+      n.builder, n.loc, n.type(0), n.value(0), n.value(1), n.value(2), *mean,
+      *variance,
+      n.builder.getF64FloatAttr(floatAttribute(n.node, "epsilon", 1e-5f)),
+      n.builder.getF64FloatAttr(floatAttribute(n.node, "momentum", 0.9f)));
+  if (n.state.isFrozen(n.node.input(3)) || n.state.isFrozen(n.node.input(4)))
+    op->setAttr("graph.frozen", n.builder.getUnitAttr());
+  n.setResult(op);
+  return success();
+}
+
+static LogicalResult importDropout(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  if (n.isOutputUsed(1))
+    return n.fail("its mask is used by the graph; expected only the first "
+                  "output to be used");
+  double ratio = 0.5;
+  if (n.has(1)) {
+    auto given = n.splat(1);
+    if (!given)
+      return n.fail("expected a ratio that is known when compiling");
+    ratio = *given;
+  }
+  if (!(ratio >= 0 && ratio < 1))
+    return n.fail("expected a ratio in [0, 1), got " + std::to_string(ratio));
+  int64_t id = n.state.randomIds++;
+  if (ratio == 0) {
+    n.setResult(n.value(0));
+    return success();
+  }
+  n.setResult(graph::DropoutOp::create(
+      n.builder, n.loc, n.type(0), n.value(0), n.state.step(),
+      n.builder.getF64FloatAttr(ratio), n.builder.getI64IntegerAttr(id)));
+  return success();
+}
+
+void ingest::addNormHandlers(HandlerTable &table) {
+  table["BatchNormalization"] = importBatchNorm;
+  table["Dropout"] = importDropout;
+  table["LogSoftmax"] = importSoftmaxLike<graph::LogSoftmaxOp>;
+  table["Softmax"] = importSoftmaxLike<graph::SoftmaxOp>;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The stages of the import, in order.
+
+#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "ModelImporter.h"
+#include "ModelSource.h"
+#include "Normalize.h"
+#include "ParameterRoles.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+
+/// The source model with the data of all initializers but the states': those
+/// come from a checkpoint when the trained model is exported.
+static std::string serializeSource(const ModelSource &source,
+                                   const ParameterRoles &roles) {
+  onnx::ModelProto model = source.model;
+  std::set<std::string> states;
+  for (const InitializerInfo &info : roles.initializers)
+    if (info.role != "constant")
+      states.insert(info.name);
+  auto &tensors = *model.mutable_graph()->mutable_initializer();
+  std::map<std::string, const Initializer *> initializers;
+  for (const Initializer &initializer : source.initializers)
+    initializers[initializer.name] = &initializer;
+  for (onnx::TensorProto &tensor : tensors)
+    if (!states.count(tensor.name()))
+      tensor.set_raw_data(initializers[tensor.name()]->data.str());
+  std::string bytes;
+  model.SerializeToString(&bytes);
+  return bytes;
+}
+
+llvm::FailureOr<ImportedModel>
+bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
+                     ImportDiagnostics &diagnostics) {
+  context.loadDialect<graph::GraphDialect, mlir::func::FuncDialect,
+                      mlir::arith::ArithDialect, mlir::math::MathDialect,
+                      mlir::tensor::TensorDialect>();
+  auto source = loadModel(options, diagnostics);
+  if (llvm::failed(source))
+    return llvm::failure();
+  auto normalized = normalize(*source, options, isKnownOp, diagnostics);
+  if (llvm::failed(normalized))
+    return llvm::failure();
+  auto roles = assignRoles(*source, *normalized, options, diagnostics);
+  if (llvm::failed(roles))
+    return llvm::failure();
+  warnOfFoldedParameters(*source, *normalized, *roles, diagnostics);
+  auto module = buildModule(context, *source, *normalized, *roles, diagnostics);
+  if (llvm::failed(module))
+    return llvm::failure();
+
+  ImportedModel imported;
+  imported.module = std::move(*module);
+  imported.sourceModel = serializeSource(*source, *roles);
+  imported.initializers = std::move(roles->initializers);
+  imported.dims = std::move(normalized->dims);
+  imported.fromPyTorch = source->model.producer_name() == "pytorch";
+  return imported;
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The walk over the nodes: folds what is known, asks the op tables for the
+// rest, and goes on after an error so that all of them are reported.
+
+#include "ModelImporter.h"
+#include "NodeImport.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using namespace mlir;
+
+static const HandlerTable &handlers() {
+  static const HandlerTable table = [] {
+    HandlerTable table;
+    addConvHandlers(table);
+    addElementwiseHandlers(table);
+    addLinearHandlers(table);
+    addNormHandlers(table);
+    addReduceHandlers(table);
+    addShapeHandlers(table);
+    return table;
+  }();
+  return table;
+}
+
+bool ingest::isKnownOp(const std::string &op) {
+  return handlers().contains(op) || isFoldable(op);
+}
+
+namespace {
+
+class ModelImporter {
+public:
+  ModelImporter(MLIRContext &context, const ModelSource &source,
+                const NormalizedModel &normalized, ParameterRoles &roles,
+                ImportDiagnostics &diagnostics)
+      : source(source), normalized(normalized), roles(roles),
+        diagnostics(diagnostics), builder(&context) {
+    state.step = [this] { return stepArgument(); };
+    state.duplicateState = [this](graph::ReadOp read, const std::string &name) {
+      return duplicateState(read, name);
+    };
+    state.isFrozen = [&roles](StringRef name) {
+      return roles.frozen.count(name.str()) != 0;
+    };
+    for (const auto &[initializer, info] :
+         llvm::zip_equal(source.initializers, roles.initializers))
+      initializers[initializer.name] = {&initializer, &info};
+  }
+
+  FailureOr<OwningOpRef<ModuleOp>> run();
+
+private:
+  /// An initializer with the role that it was given.
+  struct Known {
+    const Initializer *initializer = nullptr;
+    const InitializerInfo *info = nullptr;
+  };
+
+  void fail(const Twine &what) {
+    diagnostics.errors.push_back((source.label + ": " + what).str());
+  }
+
+  void countUses();
+  void importInputs();
+  void importNode(const onnx::NodeProto &node);
+  void importOutputs();
+  /// The value of a name, or null after an error that made it unknown.
+  Imported *lookUp(const std::string &name);
+  Imported *importInitializer(const std::string &name, const Known &known);
+  graph::StateOp createState(const Initializer &initializer,
+                             const InitializerInfo &info);
+  Value readState(const std::string &name, RankedTensorType type);
+  Value duplicateState(graph::ReadOp read, const std::string &name);
+  Value stepArgument();
+  void eraseDeadOps();
+  Location locationOf(const NodeOrigin &origin);
+
+  const ModelSource &source;
+  const NormalizedModel &normalized;
+  ParameterRoles &roles;
+  ImportDiagnostics &diagnostics;
+  OpBuilder builder;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp function;
+  /// After the last read: reads and states keep the order of first use.
+  Operation *lastRead = nullptr;
+  ImportState state;
+  std::map<std::string, Known> initializers;
+  std::map<std::string, Imported> values;
+  std::map<std::string, unsigned> uses;
+  Value step;
+};
+
+} // namespace
+
+/// The data in place, kept alive by the blob; a copy where its address does not
+/// suit its type.
+static AsmResourceBlob blobOf(const Initializer &initializer) {
+  size_t alignment = elementBytes(initializer.elementType);
+  ArrayRef<char> data(initializer.data.data(), initializer.data.size());
+  if (reinterpret_cast<uintptr_t>(data.data()) % alignment != 0)
+    return HeapAsmResourceBlob::allocateAndCopyWithAlign(
+        data, alignment, /*dataIsMutable=*/false);
+  return AsmResourceBlob(
+      data, alignment,
+      [owner = initializer.owner](void *, size_t, size_t) mutable {
+        owner.reset();
+      },
+      /*dataIsMutable=*/false);
+}
+
+static DenseResourceElementsAttr resourceOf(const Initializer &initializer,
+                                            RankedTensorType type) {
+  return DenseResourceElementsAttr::get(type, initializer.name,
+                                        blobOf(initializer));
+}
+
+Location ModelImporter::locationOf(const NodeOrigin &origin) {
+  Location line =
+      origin.file.empty()
+          ? Location(UnknownLoc::get(builder.getContext()))
+          : Location(FileLineColLoc::get(builder.getContext(), origin.file,
+                                         origin.line, 0));
+  return NameLoc::get(builder.getStringAttr(origin.name), line);
+}
+
+void ModelImporter::countUses() {
+  std::function<void(const onnx::GraphProto &)> count =
+      [&](const onnx::GraphProto &graph) {
+        for (const auto &node : graph.node()) {
+          for (const auto &input : node.input())
+            ++uses[input];
+          for (const auto &attribute : node.attribute())
+            if (attribute.has_g())
+              count(attribute.g());
+        }
+        for (const auto &output : graph.output())
+          ++uses[output.name()];
+      };
+  count(normalized.model.graph());
+}
+
+void ModelImporter::importInputs() {
+  SmallVector<Type> types;
+  SmallVector<StringRef> names;
+  for (const auto &input : normalized.model.graph().input()) {
+    if (!llvm::is_contained(normalized.inputs, input.name()))
+      continue; // stands for an initializer
+    const auto &tensor = input.type().tensor_type();
+    Type element = elementTypeOf(builder.getContext(), tensor.elem_type());
+    if (!element) {
+      fail("input '" + Twine(input.name()) + "' has element type " +
+           elementTypeName(tensor.elem_type()) +
+           "; expected float, double, int64, int32, int8 or bool");
+      continue;
+    }
+    SmallVector<int64_t> shape;
+    for (const auto &dimension : tensor.shape().dim())
+      shape.push_back(dimension.dim_value());
+    types.push_back(RankedTensorType::get(shape, element));
+    names.push_back(input.name());
+  }
+  Location loc = builder.getUnknownLoc();
+  function = func::FuncOp::create(builder, loc, "model",
+                                  builder.getFunctionType(types, {}));
+  Block *body = function.addEntryBlock();
+  for (auto [i, name] : llvm::enumerate(names)) {
+    function.setArgAttr(i, graph::kNameAttr, builder.getStringAttr(name));
+    Imported &value = values[name.str()];
+    value.value = body->getArgument(i);
+    value.type = cast<RankedTensorType>(types[i]);
+  }
+  builder.setInsertionPointToEnd(body);
+}
+
+Value ModelImporter::stepArgument() {
+  if (!step)
+    step = function.getBody().front().addArgument(
+        graph::StepType::get(builder.getContext()), builder.getUnknownLoc());
+  return step;
+}
+
+graph::StateOp ModelImporter::createState(const Initializer &initializer,
+                                          const InitializerInfo &info) {
+  auto type = RankedTensorType::get(
+      initializer.shape,
+      elementTypeOf(builder.getContext(), initializer.elementType));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function);
+  return graph::StateOp::create(
+      builder, builder.getUnknownLoc(), info.name,
+      info.role == "statistic" ? graph::StateRole::Statistic
+                               : graph::StateRole::Parameter,
+      info.trainable, type, resourceOf(initializer, type),
+      builder.getStringAttr(info.why));
+}
+
+Value ModelImporter::readState(const std::string &name, RankedTensorType type) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (lastRead)
+    builder.setInsertionPointAfter(lastRead);
+  else
+    builder.setInsertionPointToStart(&function.getBody().front());
+  lastRead = graph::ReadOp::create(builder, builder.getUnknownLoc(), type,
+                                   FlatSymbolRefAttr::get(
+                                       builder.getContext(), name));
+  return lastRead->getResult(0);
+}
+
+Value ModelImporter::duplicateState(graph::ReadOp read,
+                                    const std::string &name) {
+  Known known = initializers[read.getState().str()];
+  Initializer copy = *known.initializer;
+  InitializerInfo info = *known.info;
+  copy.name = info.name = name;
+  info.why += ", split from '" + known.info->name + "'";
+  createState(copy, info);
+  roles.initializers.push_back(info);
+  return readState(name, cast<RankedTensorType>(read.getType()));
+}
+
+Imported *ModelImporter::importInitializer(const std::string &name,
+                                           const Known &known) {
+  const Initializer &initializer = *known.initializer;
+  Imported &imported = values[name];
+  Type element =
+      elementTypeOf(builder.getContext(), initializer.elementType);
+  if (element)
+    imported.type = RankedTensorType::get(initializer.shape, element);
+
+  bool isState =
+      known.info->role == "parameter" || known.info->role == "statistic";
+  if (!isState) {
+    // Small constants and all integers are known while importing.
+    for (const auto &tensor : normalized.model.graph().initializer())
+      if (tensor.name() == name)
+        imported.literal = literalOf(tensor);
+    if (imported.literal)
+      return &imported;
+  }
+  if (!element) {
+    fail("initializer '" + name + "' has element type " +
+         elementTypeName(initializer.elementType) +
+         "; expected float, double, int64, int32, int8 or bool");
+    values.erase(name);
+    return nullptr;
+  }
+  if (isState) {
+    imported.value = readState(name, imported.type);
+    return &imported;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  if (lastRead)
+    builder.setInsertionPointAfter(lastRead);
+  else
+    builder.setInsertionPointToStart(&function.getBody().front());
+  lastRead = arith::ConstantOp::create(builder, builder.getUnknownLoc(),
+                                       imported.type,
+                                       resourceOf(initializer, imported.type));
+  imported.value = lastRead->getResult(0);
+  return &imported;
+}
+
+Imported *ModelImporter::lookUp(const std::string &name) {
+  if (auto it = values.find(name); it != values.end())
+    return &it->second;
+  auto it = initializers.find(name);
+  return it == initializers.end() ? nullptr
+                                  : importInitializer(name, it->second);
+}
+
+void ModelImporter::importNode(const onnx::NodeProto &node) {
+  NodeOrigin origin = normalized.origins.find(node);
+  auto report = [&](const Twine &what) {
+    fail(Origins::describe(origin) + ": " + what);
+  };
+  std::vector<Imported *> operands;
+  std::vector<FoldOperand> foldOperands;
+  for (const std::string &input : node.input()) {
+    FoldOperand foldOperand;
+    Imported *operand = nullptr;
+    if (!input.empty()) {
+      operand = lookUp(input);
+      if (!operand)
+        return; // follows from an error that is reported already
+      foldOperand.present = true;
+      foldOperand.literal = operand->literal ? &*operand->literal : nullptr;
+      if (operand->literal) {
+        foldOperand.elementType = operand->literal->elementType;
+        foldOperand.shape = operand->literal->shape;
+      } else {
+        foldOperand.elementType = onnxTypeOf(operand->type.getElementType());
+        foldOperand.shape = operand->type.getShape();
+      }
+    }
+    operands.push_back(operand);
+    foldOperands.push_back(foldOperand);
+  }
+
+  if (auto literal = foldNode(node, foldOperands)) {
+    Imported &result = values[node.output(0)];
+    if (Type element =
+            elementTypeOf(builder.getContext(), literal->elementType))
+      result.type = RankedTensorType::get(literal->shape, element);
+    result.literal = std::move(*literal);
+    return;
+  }
+  auto handler = handlers().find(node.op_type());
+  if (handler == handlers().end() || !node.domain().empty()) {
+    report(isFoldable(node.op_type()) ? "unsupported on values that are only "
+                                        "known when running"
+                                      : "unsupported op");
+    return;
+  }
+  for (auto [i, operand] : llvm::enumerate(operands))
+    if (operand && !operand->type) {
+      report("input '" + Twine(node.input(i)) +
+             "' has the unsupported element type " +
+             elementTypeName(operand->literal->elementType));
+      return;
+    }
+
+  unsigned used = 0;
+  for (auto [i, output] : llvm::enumerate(node.output()))
+    if (!output.empty() && uses.count(output) && i < 32)
+      used |= 1u << i;
+  NodeImport context(node, operands, used, builder, locationOf(origin), state);
+  if (failed(handler->second(context))) {
+    report(context.getError());
+    return;
+  }
+  for (auto [result, output] : llvm::zip(context.getResults(), node.output())) {
+    if (output.empty())
+      continue;
+    Imported &value = values[output];
+    value.value = result;
+    value.type = cast<RankedTensorType>(result.getType());
+  }
+}
+
+void ModelImporter::importOutputs() {
+  SmallVector<Value> results;
+  SmallVector<Attribute> names;
+  for (const auto &output : normalized.model.graph().output()) {
+    Imported *value = lookUp(output.name());
+    if (!value)
+      continue; // follows from an error that is reported already
+    if (!value->type) {
+      fail("output '" + output.name() + "' has the unsupported element type " +
+           elementTypeName(value->literal->elementType));
+      continue;
+    }
+    if (!value->value)
+      value->value = materialize(*value->literal, value->type, builder,
+                                 builder.getUnknownLoc());
+    results.push_back(value->value);
+    names.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        graph::kNameAttr, builder.getStringAttr(output.name()))));
+  }
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
+  Block &body = function.getBody().front();
+  auto argumentAttributes = function.getAllArgAttrs();
+  function.setFunctionType(builder.getFunctionType(
+      body.getArgumentTypes(), ValueRange(results).getTypes()));
+  SmallVector<Attribute> attributes;
+  if (argumentAttributes)
+    llvm::append_range(attributes, argumentAttributes);
+  attributes.resize(body.getNumArguments(), builder.getDictionaryAttr({}));
+  function.setAllArgAttrs(builder.getArrayAttr(attributes));
+  function.setAllResultAttrs(builder.getArrayAttr(names));
+}
+
+void ModelImporter::eraseDeadOps() {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
+  size_t errors = diagnostics.errors.size();
+  module = ModuleOp::create(
+      builder, NameLoc::get(builder.getStringAttr(source.label)));
+  builder.setInsertionPointToEnd(module->getBody());
+  countUses();
+  importInputs();
+  if (diagnostics.errors.size() != errors)
+    return failure(); // the nodes would only repeat it
+  // States in the order of the file.
+  for (auto [initializer, info] :
+       llvm::zip_equal(source.initializers, roles.initializers)) {
+    if (info.role == "constant")
+      continue;
+    if (llvm::is_contained({"model", "predict", "eval_step", "train_step",
+                            "init", "updates", "nonfinite_step"},
+                           info.name)) {
+      fail("initializer '" + info.name +
+           "' has a name that the compiler needs; rename it");
+      continue;
+    }
+    if (elementTypeOf(builder.getContext(), initializer.elementType))
+      createState(initializer, info);
+    else
+      fail("initializer '" + info.name + "' has element type " +
+           info.elementType + "; expected float or double");
+  }
+  if (diagnostics.errors.size() != errors)
+    return failure();
+  for (const onnx::NodeProto &node : normalized.model.graph().node())
+    importNode(node);
+  importOutputs();
+  if (diagnostics.errors.size() != errors)
+    return failure();
+  eraseDeadOps();
+  if (failed(verify(*module))) {
+    fail("internal error: the imported module is not valid");
+    return failure();
+  }
+  return std::move(module);
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+ingest::buildModule(MLIRContext &context, const ModelSource &source,
+                    const NormalizedModel &normalized, ParameterRoles &roles,
+                    ImportDiagnostics &diagnostics) {
+  return ModelImporter(context, source, normalized, roles, diagnostics).run();
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the op tables see: one ONNX node with its operands, and the builder that
+// takes its place in the graph dialect. A table maps an op's name to a handler;
+// there is one table per op family, in Import<Family>.cpp.
+
+#ifndef BESSEMER_LIB_IMPORT_NODEIMPORT_H
+#define BESSEMER_LIB_IMPORT_NODEIMPORT_H
+
+#include "Attributes.h"
+#include "Literal.h"
+#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "llvm/ADT/StringMap.h"
+#include <set>
+
+namespace bessemer::ingest {
+
+/// What the handlers of one model share.
+struct ImportState {
+  /// The step block, an argument that the function gets when it is first asked
+  /// for.
+  std::function<mlir::Value()> step;
+  /// The random ids given so far; the next op gets the next one.
+  int64_t randomIds = 0;
+  /// x of every value that is sigmoid(x) or softmax(x), for stable logarithms.
+  llvm::DenseMap<mlir::Value, mlir::Value> sigmoidOf;
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> softmaxOf;
+  /// Running statistics of batch norms imported so far, by state.
+  std::set<std::string> usedStatistics;
+  /// Makes a second state with the initial value of the first.
+  std::function<mlir::Value(graph::ReadOp, const std::string &name)>
+      duplicateState;
+  /// A `freeze` pattern matched this initializer.
+  std::function<bool(llvm::StringRef)> isFrozen;
+};
+
+/// A value while importing: known elements, or an SSA value, or both once the
+/// elements have been asked for as a value.
+struct Imported {
+  std::optional<Literal> literal;
+  mlir::Value value;
+  mlir::RankedTensorType type;
+};
+
+class NodeImport {
+public:
+  NodeImport(const onnx::NodeProto &node, std::vector<Imported *> operands,
+             unsigned usedOutputs, mlir::OpBuilder &builder,
+             mlir::Location loc, ImportState &state)
+      : node(node), builder(builder), loc(loc), state(state),
+        operands(std::move(operands)), usedOutputs(usedOutputs) {}
+
+  const onnx::NodeProto &node;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  ImportState &state;
+
+  size_t operandCount() const { return operands.size(); }
+  /// An optional operand is there.
+  bool has(size_t i) const { return i < operands.size() && operands[i]; }
+  mlir::RankedTensorType type(size_t i) const { return operands[i]->type; }
+  llvm::ArrayRef<int64_t> shape(size_t i) const {
+    return operands[i]->type.getShape();
+  }
+  int64_t rank(size_t i) const { return operands[i]->type.getRank(); }
+  bool isFloat(size_t i) const {
+    return llvm::isa<mlir::FloatType>(operands[i]->type.getElementType());
+  }
+  /// The operand as an SSA value; a literal becomes a constant.
+  mlir::Value value(size_t i);
+  /// The operand's elements when they are known.
+  const Literal *literal(size_t i) const {
+    return has(i) && operands[i]->literal ? &*operands[i]->literal : nullptr;
+  }
+  /// The one number that all elements of operand `i` are.
+  std::optional<double> splat(size_t i) const;
+
+  /// Whether anything looks at output `i`.
+  bool isOutputUsed(unsigned i) const { return usedOutputs >> i & 1; }
+  void setResult(mlir::Value result) { results = {result}; }
+  llvm::ArrayRef<mlir::Value> getResults() const { return results; }
+
+  /// Keeps the first message; always fails.
+  llvm::LogicalResult fail(const llvm::Twine &what);
+  llvm::StringRef getError() const { return error; }
+
+  // What the tables share.
+
+  /// Fails unless operand `i` is a float tensor.
+  llvm::LogicalResult requireFloat(size_t i);
+  /// Fails unless operands `i` and `j` have one element type.
+  llvm::LogicalResult requireSameType(size_t i, size_t j);
+  /// The axis in [0, rank); fails otherwise.
+  llvm::FailureOr<int64_t> axis(int64_t axis, int64_t rank);
+  /// Integers that must be known: operand `i`.
+  llvm::FailureOr<std::vector<int64_t>> knownInts(size_t i,
+                                                  llvm::StringRef what);
+  mlir::Value splatLike(mlir::Value like, double value);
+  /// NumPy's broadcast of all operands' shapes; fails when they do not fit.
+  llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShape();
+  /// Operand `i` broadcast to `shape`.
+  mlir::Value broadcastTo(size_t i, llvm::ArrayRef<int64_t> shape);
+  mlir::Value broadcastTo(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  /// 1 / (1 + exp(-x)) and log(1 + exp(x)), without overflow in the value or
+  /// in the gradient.
+  mlir::Value sigmoid(mlir::Value x);
+  mlir::Value softplus(mlir::Value x);
+
+private:
+  std::vector<Imported *> operands;
+  unsigned usedOutputs;
+  llvm::SmallVector<mlir::Value, 1> results;
+  std::string error;
+};
+
+using Handler = llvm::LogicalResult (*)(NodeImport &);
+using HandlerTable = llvm::StringMap<Handler>;
+
+void addConvHandlers(HandlerTable &table);
+void addElementwiseHandlers(HandlerTable &table);
+void addLinearHandlers(HandlerTable &table);
+void addNormHandlers(HandlerTable &table);
+void addReduceHandlers(HandlerTable &table);
+void addShapeHandlers(HandlerTable &table);
+
+/// A constant with the elements of a literal; its type must be one of ours.
+mlir::Value materialize(const Literal &literal, mlir::RankedTensorType type,
+                        mlir::OpBuilder &builder, mlir::Location loc);
+
+/// The dialect's element type of an ONNX element type, or null.
+mlir::Type elementTypeOf(mlir::MLIRContext *context, int32_t elementType);
+
+/// The ONNX element type of one of the dialect's.
+int32_t onnxTypeOf(mlir::Type elementType);
+
+} // namespace bessemer::ingest
+
+#endif // BESSEMER_LIB_IMPORT_NODEIMPORT_H

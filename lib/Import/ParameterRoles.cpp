@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Roles of initializers, from the exporter's marks, their use in the graph and
+// the user's patterns; and the warning when the exporter lost parameters.
+
+#include "ParameterRoles.h"
+#include "Dimensions.h"
+#include "Literal.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/GlobPattern.h"
+#include <cstring>
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using llvm::StringRef;
+
+static constexpr const char *kindKey =
+    "pkg.torch.export.graph_signature.InputSpec.kind";
+
+namespace {
+
+/// Where an initializer is used, Identity looked through.
+struct Uses {
+  bool any = false;
+  bool runningStatistic = false;
+  /// All uses are places where ONNX wants an option, not data.
+  bool onlyOptions = true;
+  /// Some use is the weight or bias of a layer.
+  bool layer = false;
+};
+
+} // namespace
+
+static bool isOption(const onnx::NodeProto &node, int operand) {
+  return llvm::StringSwitch<bool>(node.op_type())
+      .Cases({"Clip", "Dropout", "Resize", "Range"}, operand >= 1)
+      .Cases({"Pad", "OneHot"}, operand == 2)
+      .Case("CastLike", operand == 1)
+      .Case("Shape", true)
+      .Default(false);
+}
+
+static bool isLayerOperand(const onnx::NodeProto &node, int operand) {
+  return llvm::StringSwitch<bool>(node.op_type())
+      .Cases({"Conv", "ConvTranspose", "Gemm", "BatchNormalization",
+              "InstanceNormalization", "LayerNormalization",
+              "GroupNormalization", "RMSNormalization", "PRelu", "LSTM", "GRU",
+              "RNN"},
+             operand >= 1)
+      .Default(false);
+}
+
+static std::map<std::string, Uses> usesOf(const onnx::GraphProto &graph) {
+  std::map<std::string, Uses> uses;
+  std::map<std::string, std::string> aliasOf;
+  auto resolve = [&](const std::string &name) {
+    auto it = aliasOf.find(name);
+    return it == aliasOf.end() ? name : it->second;
+  };
+  for (const onnx::NodeProto &node : graph.node()) {
+    if (node.op_type() == "Identity" && node.input_size() == 1) {
+      std::string source = resolve(node.input(0));
+      aliasOf[node.output(0)] = source;
+      continue;
+    }
+    for (int i = 0; i < node.input_size(); ++i) {
+      Uses &entry = uses[resolve(node.input(i))];
+      bool option = isOption(node, i);
+      // Only the shape of a weight that is used nowhere else may be asked for.
+      entry.any |= !option || node.op_type() != "Shape";
+      entry.onlyOptions &= option;
+      entry.layer |= isLayerOperand(node, i);
+      entry.runningStatistic |=
+          node.op_type() == "BatchNormalization" && (i == 3 || i == 4);
+    }
+  }
+  for (const auto &output : graph.output()) {
+    Uses &entry = uses[resolve(output.name())];
+    entry.any = true;
+    entry.onlyOptions = false;
+  }
+  return uses;
+}
+
+/// The exporter's marks: PARAMETER, BUFFER, ... by value name.
+static std::map<std::string, std::string>
+marksOf(const onnx::GraphProto &graph) {
+  std::map<std::string, std::string> marks;
+  auto collect = [&](const auto &values) {
+    for (const auto &value : values)
+      if (StringRef kind = metadata(value, kindKey); !kind.empty())
+        marks[value.name()] = kind.str();
+  };
+  collect(graph.value_info());
+  collect(graph.input());
+  collect(graph.initializer());
+  return marks;
+}
+
+static bool isFloat(int32_t type) {
+  return type == onnx::TensorProto::FLOAT ||
+         type == onnx::TensorProto::DOUBLE ||
+         type == onnx::TensorProto::FLOAT16 ||
+         type == onnx::TensorProto::BFLOAT16;
+}
+
+/// Masks are tensors of 0 (or 1) and minus infinity, or of both 0 and 1.
+static bool looksLikeMask(const Initializer &initializer) {
+  if (initializer.elementType != onnx::TensorProto::FLOAT ||
+      initializer.elementCount() < 4)
+    return false;
+  bool zero = false, one = false, low = false;
+  for (size_t i = 0; i + 4 <= initializer.data.size(); i += 4) {
+    float value;
+    std::memcpy(&value, initializer.data.data() + i, 4);
+    if (value == 0)
+      zero = true;
+    else if (value == 1)
+      one = true;
+    else if (value <= -1e4f)
+      low = true;
+    else
+      return false;
+  }
+  return low || (zero && one && StringRef(initializer.name).contains("mask"));
+}
+
+/// Names that exporters make up for constants.
+static bool isGeneratedName(StringRef name) {
+  return name.contains("Constant") || name.starts_with("onnx::") ||
+         name.starts_with("val_") || name.starts_with("_val_") ||
+         name.find_first_not_of("0123456789") == StringRef::npos;
+}
+
+namespace {
+
+/// The user's patterns of one option, each of which must match something.
+class Patterns {
+public:
+  Patterns(const std::vector<std::string> &texts, StringRef option,
+           StringRef label, ImportDiagnostics &diagnostics)
+      : texts(texts), used(texts.size(), false), option(option), label(label),
+        diagnostics(diagnostics) {
+    for (const std::string &text : texts) {
+      auto pattern = llvm::GlobPattern::create(text);
+      if (!pattern) {
+        diagnostics.errors.push_back((label + ": the " + option + " pattern '" +
+                                      text + "' is not valid: " +
+                                      llvm::toString(pattern.takeError()))
+                                         .str());
+        continue;
+      }
+      patterns.push_back(std::move(*pattern));
+    }
+    valid = patterns.size() == texts.size();
+  }
+
+  /// The text of the first pattern that matches, or null.
+  const std::string *match(StringRef name) {
+    const std::string *found = nullptr;
+    for (size_t i = 0; valid && i < patterns.size(); ++i)
+      if (patterns[i].match(name)) {
+        used[i] = true;
+        if (!found)
+          found = &texts[i];
+      }
+    return found;
+  }
+
+  void reportUnused() {
+    for (size_t i = 0; valid && i < texts.size(); ++i)
+      if (!used[i])
+        diagnostics.errors.push_back((label + ": the " + option + " pattern '" +
+                                      texts[i] +
+                                      "' matches no float initializer")
+                                         .str());
+  }
+
+private:
+  const std::vector<std::string> &texts;
+  std::vector<llvm::GlobPattern> patterns;
+  std::vector<bool> used;
+  StringRef option, label;
+  ImportDiagnostics &diagnostics;
+  bool valid = true;
+};
+
+} // namespace
+
+/// The role that an initializer has before the user's patterns.
+static void assignDefault(const Initializer &initializer, const Uses &uses,
+                          StringRef mark, bool hasMarks,
+                          InitializerInfo &info) {
+  auto constant = [&](const std::string &why) {
+    info.role = "constant";
+    info.why = why;
+  };
+  if (!isFloat(initializer.elementType))
+    return constant("is not a float tensor");
+  if (!uses.any)
+    return constant("nothing uses it");
+  if (uses.runningStatistic) {
+    info.role = "statistic";
+    info.why = "running statistic of a BatchNormalization";
+    return;
+  }
+  if (hasMarks && mark != "PARAMETER")
+    return constant(mark.empty()
+                        ? "the exporter did not mark it as a parameter"
+                        : "marked " + mark.str() + " by the exporter");
+  if (!hasMarks) {
+    if (uses.onlyOptions)
+      return constant("is an option of the ops that use it");
+    if (!uses.layer && (initializer.shape.empty() ||
+                        (initializer.elementCount() == 1 &&
+                         isGeneratedName(initializer.name))))
+      return constant("is a scalar constant");
+    if (looksLikeMask(initializer))
+      return constant("looks like a mask");
+  }
+  info.role = "parameter";
+  info.trainable = true;
+  info.why = hasMarks ? "marked PARAMETER by the exporter"
+                      : "is a float initializer";
+}
+
+llvm::FailureOr<ParameterRoles>
+ingest::assignRoles(const ModelSource &source,
+                    const NormalizedModel &normalized,
+                    const ImportOptions &options,
+                    ImportDiagnostics &diagnostics) {
+  size_t errors = diagnostics.errors.size();
+  auto uses = usesOf(normalized.model.graph());
+  auto marks = marksOf(source.model.graph());
+  bool hasMarks = llvm::any_of(marks, [](const auto &entry) {
+    return entry.second == "PARAMETER";
+  });
+  Patterns train(options.train, "train", source.label, diagnostics);
+  Patterns freeze(options.freeze, "freeze", source.label, diagnostics);
+
+  ParameterRoles roles;
+  for (const Initializer &initializer : source.initializers) {
+    InitializerInfo info;
+    info.name = initializer.name;
+    info.shape = initializer.shape;
+    info.elementType = elementTypeName(initializer.elementType);
+    assignDefault(initializer, uses[initializer.name], marks[initializer.name],
+                  hasMarks, info);
+    bool isTensorOfFloats =
+        isFloat(initializer.elementType) && uses[initializer.name].any;
+    if (!options.train.empty() && isTensorOfFloats) {
+      const std::string *pattern = train.match(info.name);
+      if (pattern && info.role != "statistic") {
+        info.role = "parameter";
+        info.trainable = true;
+        info.why = "selected by the train pattern '" + *pattern + "'";
+      } else if (!pattern && info.trainable) {
+        info.trainable = false;
+        info.why = "selected by no train pattern";
+      }
+    }
+    if (isTensorOfFloats)
+      if (const std::string *pattern = freeze.match(info.name)) {
+        roles.frozen.insert(info.name);
+        if (info.role != "constant") {
+          info.trainable = false;
+          info.why = "frozen by the pattern '" + *pattern + "'";
+        }
+      }
+    roles.initializers.push_back(std::move(info));
+  }
+  train.reportUnused();
+  freeze.reportUnused();
+  if (diagnostics.errors.size() != errors)
+    return llvm::failure();
+  return roles;
+}
+
+/// The targets that PyTorch's export signature lists with `kind`: lines like
+/// `b_bn_running_mean: BUFFER target='bn.running_mean' persistent=True`.
+static std::vector<std::string> signatureTargets(StringRef signature,
+                                                 StringRef kind) {
+  std::vector<std::string> targets;
+  llvm::SmallVector<StringRef> lines;
+  signature.split(lines, '\n');
+  for (StringRef line : lines) {
+    auto [name, rest] = line.split(": ");
+    if (!rest.consume_front(kind) || !rest.consume_front(" target='"))
+      continue;
+    targets.push_back(rest.take_until([](char c) { return c == '\''; }).str());
+  }
+  return targets;
+}
+
+void ingest::warnOfFoldedParameters(const ModelSource &source,
+                                    const NormalizedModel &normalized,
+                                    const ParameterRoles &roles,
+                                    ImportDiagnostics &diagnostics) {
+  if (source.model.producer_name() != "pytorch")
+    return;
+  auto warn = [&](const std::string &what) {
+    diagnostics.warnings.push_back(source.label + ": " + what +
+                                   "; export with " + exportAdvice);
+  };
+  std::set<std::string> names;
+  for (const Initializer &initializer : source.initializers)
+    names.insert(initializer.name);
+
+  // The dynamo exporter writes down every module's tensors, folded or not.
+  StringRef signature =
+      metadata(source.model.graph(),
+               "pkg.torch.export.ExportedProgram.graph_signature");
+  std::vector<std::string> folded;
+  for (std::string &target : signatureTargets(signature, "BUFFER"))
+    if (StringRef(target).ends_with("running_mean") && !names.count(target))
+      folded.push_back(std::move(target));
+  // The older exporter names what it folds after the op: onnx::Conv_42.
+  for (const onnx::NodeProto &node : source.model.graph().node())
+    if (signature.empty() && node.op_type() == "Conv" &&
+        node.input_size() == 3 &&
+        StringRef(node.input(1)).starts_with("onnx::Conv_") &&
+        StringRef(node.input(2)).starts_with("onnx::Conv_"))
+      folded.push_back(node.name());
+  if (!folded.empty())
+    warn("the exporter folded " + std::to_string(folded.size()) +
+         " BatchNorm layers away ('" + folded.front() +
+         "'): they will not be trained");
+
+  // A weight that is no parameter, in a model whose parameters are marked, is
+  // a folded copy (transposed, sliced) of one.
+  if (signature.empty() || !signature.contains(": PARAMETER "))
+    return;
+  std::map<std::string, const InitializerInfo *> constants;
+  for (const InitializerInfo &info : roles.initializers)
+    if (info.role == "constant" && info.shape.size() >= 2 &&
+        StringRef(info.why).starts_with("the exporter did not mark"))
+      constants[info.name] = &info;
+  std::set<std::string> lost;
+  for (const onnx::NodeProto &node : normalized.model.graph().node())
+    if (node.op_type() == "MatMul" || node.op_type() == "Gemm" ||
+        node.op_type() == "Conv" || node.op_type() == "LSTM" ||
+        node.op_type() == "GRU" || node.op_type() == "RNN")
+      for (const std::string &input : node.input())
+        if (constants.count(input))
+          lost.insert(input);
+  if (!lost.empty() && folded.empty())
+    warn("the exporter folded parameters into " + std::to_string(lost.size()) +
+         " constants ('" + *lost.begin() + "'): they will not be trained");
+}
