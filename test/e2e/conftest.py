@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shared by the end-to-end tests."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+GOLDENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: part of the longer suite (scripts/test.sh --long)")
+
+
+class Golden:
+    """One case of make_goldens.py."""
+
+    def __init__(self, name):
+        folder = os.path.join(GOLDENS, name)
+        self.model = os.path.join(folder, "model.onnx")
+        with open(os.path.join(folder, "case.json")) as file:
+            self.case = json.load(file)
+        self.data = np.load(os.path.join(folder, "data.npz"))
+
+    def compile(self, optimizer=0, **options):
+        import bessemer
+        options = {**self.case["options"], "loss": self.case["loss"], "batch": self.case["batch"],
+                   "optimizer": self.case["optimizers"][optimizer], **options}
+        return bessemer.compile(self.model, **options)
+
+    def batch(self, step):
+        return {"x": self.data[f"x.{step}"], "labels": self.data[f"labels.{step}"]}
+
+
+@pytest.fixture
+def golden():
+    return Golden
+
+
+@pytest.fixture
+def cli():
+    """Runs the command line: cli("compile", ...) -> CompletedProcess."""
+    program = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
+
+    def run(*arguments, **options):
+        return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=options.pop("timeout", 120), **options)
+    return run

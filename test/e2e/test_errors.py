@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bad input gets one clear error that names the thing, what was expected and
+what was found."""
+
+import numpy as np
+import pytest
+
+import bessemer
+
+
+def node_model(nodes, inputs, outputs, initializers=(), opset=20):
+    import onnx
+    from onnx import TensorProto, helper
+    kinds = {"f": TensorProto.FLOAT, "i": TensorProto.INT64}
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info(n, kinds[k], s) for n, k, s in inputs],
+        [helper.make_tensor_value_info(n, kinds[k], s) for n, k, s in outputs], list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 10
+    return model
+
+
+def test_all_unsupported_ops_are_reported_at_once():
+    from onnx import helper
+    nodes = [helper.make_node("NonZero", ["x"], ["a"], name="first"),
+             helper.make_node("Det", ["y"], ["b"], name="second")]
+    model = node_model(nodes, [("x", "f", [3]), ("y", "f", [2, 2])], [("a", "i", [1, None]), ("b", "f", [])])
+    with pytest.raises(bessemer.Error) as error:
+        bessemer.compile(model)
+    text = str(error.value)
+    assert "'first' (NonZero, opset 20)" in text and "'second' (Det, opset 20)" in text
+
+
+def test_unbound_dimension_names_symbol_and_input(golden):
+    case = golden("mlp_mse")
+    with pytest.raises(bessemer.Error, match="batch.*x|s[0-9]+.*x"):
+        bessemer.compile(case.model, loss="mse")
+
+
+def test_fixed_batch_shows_the_export_call(golden):
+    from onnx import helper, numpy_helper
+    weight = numpy_helper.from_array(np.ones((3, 2), np.float32), "w")
+    model = node_model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("x", "f", [4, 3])], [("y", "f", [4, 2])], [weight])
+    with pytest.raises(bessemer.Error, match="dynamic_shapes"):
+        bessemer.compile(model, loss="mse", batch=8)
+
+
+@pytest.mark.parametrize("options,match", [
+    (dict(loss="hinge"), "hinge"),
+    (dict(loss="output:nowhere"), "nowhere"),
+    (dict(optimizer="adagrad2"), "adagrad2"),
+    (dict(optimizer={"kind": "sgd", "betas": [0.9, 0.9]}), "betas"),
+    (dict(optimizer={"kind": "adamw", "betas": [0.9, 1.5]}), "1.5"),
+    (dict(optimizer={"kind": "sgd", "lr": -1}), "-1"),
+    (dict(target="cpu:z80"), "z80"),
+    (dict(dims={"time": 3}), "time"),
+    (dict(clip_norm=0), "clip_norm"),
+    (dict(colour="red"), "colour"),
+    (dict(precision="f8"), "f8"),
+    (dict(freeze=["no.such.*"]), "no.such"),
+])
+def test_wrong_options_are_named(golden, options, match):
+    with pytest.raises(bessemer.Error, match=match):
+        golden("mlp_mse").compile(**options)
+
+
+def test_missing_and_damaged_models(tmp_path, golden):
+    with pytest.raises(bessemer.Error, match="nowhere.onnx"):
+        bessemer.compile(tmp_path / "nowhere.onnx", loss="mse")
+    data = open(golden("convnet").model, "rb").read()
+    for size in (0, 10, len(data) // 2, len(data) - 1):
+        path = tmp_path / "cut.onnx"
+        path.write_bytes(data[:size])
+        with pytest.raises(bessemer.Error, match="cut.onnx"):
+            bessemer.compile(path, loss="cross_entropy", batch=4)
+
+
+def test_missing_external_data_names_the_file(tmp_path, golden):
+    import onnx
+    model = onnx.load(golden("mlp_cross_entropy").model)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    bessemer.compile(tmp_path / "m.onnx", loss="cross_entropy", batch=6)
+    (tmp_path / "m.data").unlink()
+    with pytest.raises(bessemer.Error, match="m.data"):
+        bessemer.compile(tmp_path / "m.onnx", loss="cross_entropy", batch=6)
+
+
+@pytest.mark.parametrize("change,match", [
+    (lambda f: f.pop("labels"), "labels"),
+    (lambda f: f.update(z=f["x"]), "'z'"),
+    (lambda f: f.update(x=f["x"][:3]), "x.*\\[6x3x4\\].*\\[3x3x4\\]|x.*6.*3"),
+    (lambda f: f.update(x=f["x"].astype(np.float64)), "float32.*float64"),
+    (lambda f: f.update(labels=f["labels"].astype(np.float32)), "int64.*float32"),
+])
+def test_wrong_feeds_are_named(golden, change, match):
+    case = golden("mlp_cross_entropy")
+    session = case.compile().session()
+    feeds = case.batch(0)
+    change(feeds)
+    with pytest.raises(bessemer.Error, match=match):
+        session.train_step(feeds)
+
+
+def test_a_device_that_is_not_there(golden):
+    program = golden("mlp_mse").compile()
+    for device in ("cuda", "cpu:z80", "tpu"):
+        with pytest.raises(bessemer.Error, match=device.split(":")[-1]):
+            program.session(device=device)
+
+
+def test_a_wrong_pass_is_named(golden):
+    """--verify-numerics evaluates the program around every pass."""
+    with pytest.raises(bessemer.Error, match="test-break-numerics"):
+        golden("mlp_mse").compile(verify_numerics=True, inject_pass="test-break-numerics")
+    golden("mlp_mse").compile(verify_numerics=True)
