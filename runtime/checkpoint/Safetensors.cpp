@@ -166,19 +166,23 @@ std::string hashText(const void *data, size_t size) {
 }
 
 Expected<std::string> safetensorsHead(std::span<const StoredTensor> tensors) {
-  Json header;
-  Json &metadata = header["__metadata__"];
+  // Two objects: a reference into an ordered one does not outlive the next
+  // insertion.
+  Json metadata, entries;
   metadata["format"] = "bessemer";
   size_t offset = 0;
   for (const StoredTensor &tensor : tensors) {
     size_t bytes = tensor.type.byteSize();
-    header[tensor.name] = {
+    entries[tensor.name] = {
         {"dtype", typeNames[static_cast<size_t>(tensor.type.element)]},
         {"shape", tensor.type.shape},
         {"data_offsets", {offset, offset + bytes}}};
     metadata[std::string(hashKey) + tensor.name] = hashText(tensor.data, bytes);
     offset += bytes;
   }
+  Json header;
+  header["__metadata__"] = std::move(metadata);
+  header.update(entries);
   std::string text;
   try {
     text = header.dump();

@@ -28,7 +28,8 @@ Expected<size_t> chooseCpuTarget(std::string_view device,
                                  std::span<const std::string> targets,
                                  const std::string &programName) {
   constexpr std::string_view prefix = "cpu:";
-  if (device != "cpu" && !device.starts_with(prefix))
+  if (device != "cpu" &&
+      (!device.starts_with(prefix) || device.size() == prefix.size()))
     return Status::usage("device: expected cpu or cpu:TARGET, got " +
                          std::string(device));
   __builtin_cpu_init();
@@ -51,7 +52,7 @@ Expected<size_t> chooseCpuTarget(std::string_view device,
       return Status::usage(programName + ": expected code for " +
                            std::string(wanted) + ", got " + join(targets));
   }
-  if (!wanted.empty() || device != "cpu")
+  if (!wanted.empty())
     return Status::usage("device: expected cpu, cpu:x86-64-v4 or "
                          "cpu:x86-64-v3, got " +
                          std::string(device));
