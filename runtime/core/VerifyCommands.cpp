@@ -300,8 +300,8 @@ CommandChecker::checkConvolution(const format::Library &library,
 }
 
 Status CommandChecker::checkLibrary(const format::Library &library) const {
-  if (library.library()->string_view() != "onednn")
-    return fail("library", "onednn", library.library()->str());
+  if (library.library()->string_view() != "onednn.convolution")
+    return fail("library", "onednn.convolution", library.library()->str());
   if (const auto *conv = library.descriptor_as_Convolution())
     return checkConvolution(library, *conv);
   return fail("library", "a convolution",
