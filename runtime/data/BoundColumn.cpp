@@ -166,7 +166,7 @@ Status BoundColumn::normalize(const Normalization &normalization,
   for (double value : normalization.std)
     if (!(value > 0))
       return Status::invalidInput("input '" + target.name +
-                                  "': std must be positive, found " +
+                                  "': std must be positive, got " +
                                   number(value));
   if (scale == 1 && count == 0)
     return {};
@@ -215,14 +215,14 @@ BoundColumn::create(std::string column, const Array &array,
   if (!layout)
     return Status::invalidInput("data column '" + column + "' for input '" +
                                 input.name + "': expected rows of " +
-                                wantedType.str() + ", found " + rowType.str());
+                                wantedType.str() + ", got " + rowType.str());
   bound->converterFunction = converter(array.type.element, input.type.element);
   if (!bound->converterFunction)
     return Status::invalidInput(
         "data column '" + column + "' for input '" + input.name +
         "': expected " +
         (isFloat(input.type.element) ? "numbers for " : "integers for ") +
-        std::string(elementName(input.type.element)) + ", found " +
+        std::string(elementName(input.type.element)) + ", got " +
         std::string(elementName(array.type.element)));
   bound->column = std::move(column);
   bound->source = array;
@@ -280,7 +280,7 @@ Status BoundColumn::checkClasses(int64_t classes, int64_t ignoreIndex) const {
         return Status::invalidInput(
             "data column '" + column + "', row " + std::to_string(row) +
             ": expected a label in [0, " + std::to_string(classes) +
-            "), found " + std::to_string(label));
+            "), got " + std::to_string(label));
     }
   }
   return {};

@@ -134,7 +134,7 @@ BoundData::bind(const DataSet &data, std::span<const ValueInfo> inputs,
     const Array &array = *data.column(name);
     if (array.type.shape.empty())
       return Status::invalidInput("data column '" + name +
-                                  "': expected rows, found a scalar");
+                                  "': expected rows, got a scalar");
     bool labels = input.name == options.labels;
     Normalization normalization;
     if (auto own = options.normalizationOf.find(input.name);

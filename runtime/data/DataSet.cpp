@@ -51,9 +51,9 @@ Expected<Array> openOne(const std::string &column, const std::string &spec) {
       return std::move(array.array);
   if (member.empty())
     return Status::invalidInput(
-        path + ": expected one array for column '" + column + "', found " +
+        path + ": expected one array for column '" + column + "', got " +
         listOf(*arrays) + "; choose with " + column + "=" + path + ":NAME");
-  return Status::invalidInput(path + ": has no array '" + member + "'; found " +
+  return Status::invalidInput(path + ": has no array '" + member + "'; it has " +
                               listOf(*arrays));
 }
 
@@ -77,7 +77,7 @@ Expected<std::vector<NamedArray>> readArrays(const std::string &path) {
   Expected<Array> array = Status::invalidInput(
       path + (bytes.empty() ? ": the file is empty"
                             : ": expected .npy, .npz or IDX data (gzip "
-                              "allowed), found another format"));
+                              "allowed), got another format"));
   if (startsWith(bytes, "\x93NUMPY"))
     array = data::readNpy(path, bytes, owner);
   else if (startsWith(bytes, std::string_view("\0\0", 2)))

@@ -50,7 +50,7 @@ Expected<Array> readIdx(const std::string &name, Bytes bytes, Owner owner) {
     return Status::invalidInput(
         name + ": expected " +
         (expected ? std::to_string(*expected) : "too many") + " bytes of " +
-        type.str() + ", found " + std::to_string(elements.size()));
+        type.str() + ", got " + std::to_string(elements.size()));
   return makeArray(std::move(type), elements, std::move(owner),
                    /*bigEndian=*/true);
 }

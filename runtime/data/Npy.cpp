@@ -179,7 +179,7 @@ Expected<Array> readNpy(const std::string &name, Bytes bytes, Owner owner) {
   std::optional<ElementType> element = typeOfDescription(header->description);
   if (!element)
     return Status::invalidInput(
-        name + ": expected numbers or booleans, found NumPy type '" +
+        name + ": expected numbers or booleans, got NumPy type '" +
         header->description + "'");
   TensorType type{*element, std::move(header->shape)};
   Bytes elements = bytes.subspan(start + length);
@@ -188,7 +188,7 @@ Expected<Array> readNpy(const std::string &name, Bytes bytes, Owner owner) {
     return Status::invalidInput(
         name + ": expected " +
         (expected ? std::to_string(*expected) : "too many") + " bytes of " +
-        type.str() + ", found " + std::to_string(elements.size()));
+        type.str() + ", got " + std::to_string(elements.size()));
   Array array = makeArray(std::move(type), elements, std::move(owner),
                           header->description[0] == '>');
   if (header->fortranOrder && array.type.shape.size() > 1)

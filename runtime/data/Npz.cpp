@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NumPy's .npz: a zip archive of .npy files, found through the central
+// NumPy's .npz: a zip archive of .npy files, got through the central
 // directory at its end; zip64 included.
 #include "data/Formats.h"
 
@@ -74,7 +74,7 @@ public:
     if (member.method != 0 && member.method != 8)
       return Status::invalidInput(path +
                                   ": expected a stored or deflated "
-                                  "member, found zip method " +
+                                  "member, got zip method " +
                                   std::to_string(member.method));
     if (!holds(bytes, member.header, localSize) ||
         read<uint32_t>(bytes, member.header) != localSignature)
@@ -179,7 +179,7 @@ Expected<std::vector<NamedArray>> readNpz(const std::string &name, Bytes bytes,
   for (const Member &member : *members) {
     if (!member.name.ends_with(".npy"))
       return Status::invalidInput(
-          name + ": expected .npy members only, found '" + member.name + "'");
+          name + ": expected .npy members only, got '" + member.name + "'");
     auto contents = archive.contents(member, owner);
     if (!contents)
       return contents.status();

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CompileFlags.h"
+
+#include <algorithm>
+
+namespace bessemer::tool {
+namespace {
+
+constexpr Flag training[] = {
+    {"loss", FlagKind::Text, "KIND",
+     "cross_entropy, nll, mse, bce, bce_with_logits, or output[:NAME] when the "
+     "model computes its loss"},
+    {"output-name", FlagKind::Text, "NAME",
+     "the output that the loss reads (default: the first)"},
+    {"optimizer", FlagKind::Text, "KIND", "the update rule", "sgd|adamw"},
+    {"lr", FlagKind::Number, "X", "learning rate (default 0.001)", nullptr, 0},
+    {"momentum", FlagKind::Number, "X", "sgd: momentum (0)", nullptr, 0},
+    {"dampening", FlagKind::Number, "X", "sgd: dampening (0)", nullptr, 0},
+    {"nesterov", FlagKind::Switch, "", "sgd: Nesterov momentum"},
+    {"betas", FlagKind::Numbers, "B1,B2", "adamw: decay rates (0.9,0.999)",
+     nullptr, 0},
+    {"eps", FlagKind::Number, "X", "adamw: epsilon (1e-8)", nullptr, 0},
+    {"weight-decay", FlagKind::Number, "X", "weight decay (sgd 0, adamw 0.01)",
+     nullptr, 0},
+    {"clip-norm", FlagKind::Number, "X",
+     "scale gradients down to this norm (default: never)", nullptr, 0},
+    {"train", FlagKind::List, "GLOB,...", "initializers to train"},
+    {"freeze", FlagKind::List, "GLOB,...", "initializers to keep as they are"},
+    {"class-axis", FlagKind::Integer, "N",
+     "dimension of the classes (default: 1, for rank 3 the last)"},
+    {"ignore-index", FlagKind::Integer, "N",
+     "label whose rows do not count (-100)"},
+    {"label-smoothing", FlagKind::Number, "X", "cross_entropy: smoothing (0)",
+     nullptr, 0},
+    {"batch-norm-variance", FlagKind::Text, "KIND",
+     "formula of the running variance (default: by the model's producer)",
+     "biased|unbiased"},
+};
+
+constexpr Flag code[] = {
+    {"batch", FlagKind::Integer, "N", "size of the batch dimension", nullptr,
+     1},
+    {"dim", FlagKind::Pairs, "NAME=N", "sizes of symbolic dimensions"},
+    {"target", FlagKind::List, "T,...",
+     "machines to make code for: cpu, cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
+    {"precision", FlagKind::Text, "P", "element type of the arithmetic (f32)",
+     "f32|bf16|fp16|fp8"},
+    {"strict", FlagKind::Switch, "",
+     "no Winograd, no flush-to-zero, tighter approximations"},
+};
+
+constexpr Flag debug[] = {
+    {"dump-dir", FlagKind::Text, "DIR", "write the program after every phase"},
+    {"verify-numerics", FlagKind::Switch, "",
+     "evaluate the program before and after every pass; names the first pass "
+     "that changes a result"},
+    {"inject-pass", FlagKind::Text, "NAME", "run this pass before fusion"},
+};
+
+constexpr Flag later[] = {
+    {"devices", FlagKind::Integer, "N", "several devices (not in this version)",
+     nullptr, 1},
+    {"mesh", FlagKind::Pairs, "AXIS=N", "a device mesh (not in this version)"},
+    {"memory-limit", FlagKind::Text, "BYTES",
+     "limit of the device memory (not in this version)"},
+    {"accumulate", FlagKind::Integer, "N",
+     "gradient accumulation over N micro-batches (this version: 1)", nullptr,
+     1},
+    {"pass-plugin", FlagKind::Text, "FILE.so",
+     "an MLIR pass plugin (not in this version)"},
+};
+
+/// The keys of the optimizer's object.
+constexpr std::string_view optimizerKeys[] = {
+    "lr", "momentum", "dampening", "nesterov", "betas", "eps", "weight-decay"};
+
+std::string underscored(std::string_view name) {
+  std::string key(name);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+Json jsonOf(const Flag &flag, const Arguments &arguments) {
+  switch (flag.kind) {
+  case FlagKind::Switch:
+    return true;
+  case FlagKind::Text:
+    return *arguments.text(flag.name);
+  case FlagKind::Number:
+    return *arguments.number(flag.name);
+  case FlagKind::Integer:
+    return *arguments.integer(flag.name);
+  case FlagKind::List:
+    return arguments.list(flag.name);
+  case FlagKind::Numbers:
+    return arguments.numbers(flag.name);
+  case FlagKind::Pairs: {
+    Json object = Json::object();
+    for (const auto &[name, value] : arguments.pairs(flag.name)) {
+      std::optional<int64_t> size = parseInteger(value);
+      object[name] = size ? Json(*size) : Json(value);
+    }
+    return object;
+  }
+  }
+  return nullptr;
+}
+
+/// Numbers compare by value, the rest as text.
+bool sameSetting(const std::string &compiled, const Json &given) {
+  if (given.is_number()) {
+    std::optional<double> number = parseNumber(compiled);
+    return number && *number == given.get<double>();
+  }
+  if (given.is_string())
+    return compiled == given.get<std::string>();
+  return Json::parse(compiled, nullptr, false) == given;
+}
+
+} // namespace
+
+std::span<const Flag> trainingFlags() { return training; }
+std::span<const Flag> codeFlags() { return code; }
+std::span<const Flag> debugFlags() { return debug; }
+std::span<const Flag> laterFlags() { return later; }
+
+Status checkSupported(const Arguments &arguments) {
+  auto refuse = [&](const char *flag, const std::string &why) {
+    return Status::usage(arguments.origin(flag) + ": " + why);
+  };
+  if (arguments.text("precision", "f32") != "f32")
+    return refuse("precision", "this version computes in f32 only, got '" +
+                                   *arguments.text("precision") + "'");
+  for (const std::string &target : arguments.list("target"))
+    if (target != "cpu" && !target.starts_with("cpu:"))
+      return refuse("target", "this version makes code for the CPU only (cpu, "
+                              "cpu:x86-64-v3, cpu:x86-64-v4), got '" +
+                                  target + "'");
+  if (arguments.integer("accumulate", 1) > 1)
+    return refuse("accumulate", "this version does not accumulate gradients");
+  if (arguments.integer("devices", 1) > 1 || arguments.has("mesh"))
+    return refuse(arguments.has("mesh") ? "mesh" : "devices",
+                  "this version trains on one device");
+  for (const char *flag : {"memory-limit", "pass-plugin"})
+    if (arguments.has(flag))
+      return refuse(flag, "is not supported in this version");
+  if (arguments.has("betas") && arguments.numbers("betas").size() != 2)
+    return refuse("betas", "expected two numbers");
+  return {};
+}
+
+Json compileOptions(const Arguments &arguments, const std::string &model) {
+  Json options = {{"model", model}};
+  Json optimizer = Json::object();
+  if (arguments.has("optimizer"))
+    optimizer["kind"] = *arguments.text("optimizer");
+  for (std::span<const Flag> flags :
+       {trainingFlags(), codeFlags(), debugFlags()})
+    for (const Flag &flag : flags) {
+      std::string_view name = flag.name;
+      if (!arguments.has(flag.name) || name == "optimizer")
+        continue;
+      bool ofOptimizer =
+          std::find(std::begin(optimizerKeys), std::end(optimizerKeys), name) !=
+          std::end(optimizerKeys);
+      std::string key = name == "dim"      ? "dims"
+                        : name == "target" ? "targets"
+                                           : underscored(name);
+      (ofOptimizer ? optimizer : options)[key] = jsonOf(flag, arguments);
+    }
+  if (!optimizer.empty()) {
+    if (!optimizer.contains("kind"))
+      optimizer["kind"] = "sgd";
+    options["optimizer"] = std::move(optimizer);
+  }
+  return options;
+}
+
+Status checkCompiledSettings(const Arguments &arguments,
+                             const runtime::Program &program) {
+  auto differs = [&](const char *flag, const std::string &compiled,
+                     const std::string &given) {
+    return Status::invalidInput(arguments.origin(flag) + ": " + program.name() +
+                                " was compiled with " + compiled + ", got " +
+                                given + "; compile it again to change it");
+  };
+  for (std::span<const Flag> flags :
+       {trainingFlags(), codeFlags(), debugFlags()})
+    for (const Flag &flag : flags) {
+      std::string_view name = flag.name;
+      // The learning rate is chosen when running.
+      if (!arguments.has(flag.name) || name == "lr")
+        continue;
+      Json given = jsonOf(flag, arguments);
+      if (name == "batch") {
+        for (const runtime::FunctionInfo &function : program.functions())
+          for (const runtime::ValueInfo &input : function.inputs)
+            if (!input.type.shape.empty() && given != input.type.shape[0])
+              return differs(flag.name,
+                             "batch " + std::to_string(input.type.shape[0]),
+                             given.dump());
+        continue;
+      }
+      std::string key = underscored(name);
+      std::optional<std::string_view> compiled = program.setting(key);
+      if (!compiled)
+        return Status::invalidInput(
+            arguments.origin(flag.name) + ": " + program.name() +
+            " was compiled without it; compile it again to change it");
+      if (!sameSetting(std::string(*compiled), given))
+        return differs(flag.name, key + " " + std::string(*compiled),
+                       given.is_string() ? given.get<std::string>()
+                                         : given.dump());
+    }
+  return {};
+}
+
+} // namespace bessemer::tool

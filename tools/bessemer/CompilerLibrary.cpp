@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CompilerLibrary.h"
+
+#include "bessemer/bessemer_compiler.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <filesystem>
+#include <sstream>
+#include <unistd.h>
+
+namespace bessemer::tool {
+
+using runtime::Expected;
+using runtime::Status;
+using runtime::StatusCode;
+
+namespace {
+
+constexpr const char *libraryName = "libbessemer_compiler.so";
+
+/// The symbols of the library, by the types of its header.
+struct Symbols {
+  decltype(&bsc_compile) compile;
+  decltype(&bsc_export) exportModel;
+  decltype(&bsc_result_artifact) artifact;
+  decltype(&bsc_result_text) text;
+  decltype(&bsc_result_warnings) warnings;
+  decltype(&bsc_result_error) error;
+  decltype(&bsc_result_free) free;
+};
+Symbols symbols;
+
+/// Null on success, else the name that is missing.
+const char *loadSymbols(void *library) {
+  const char *missing = nullptr;
+  auto load = [&](auto &pointer, const char *name) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(
+        ::dlsym(library, name));
+    if (!pointer)
+      missing = name;
+  };
+  load(symbols.compile, "bsc_compile");
+  load(symbols.exportModel, "bsc_export");
+  load(symbols.artifact, "bsc_result_artifact");
+  load(symbols.text, "bsc_result_text");
+  load(symbols.warnings, "bsc_result_warnings");
+  load(symbols.error, "bsc_result_error");
+  load(symbols.free, "bsc_result_free");
+  return missing;
+}
+
+} // namespace
+
+std::string programFolder() {
+  std::error_code error;
+  std::filesystem::path self =
+      std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : self.parent_path().string();
+}
+
+std::span<const std::byte> CompilerResult::artifact() const {
+  size_t size = 0;
+  const void *bytes = symbols.artifact(result.get(), &size);
+  return {static_cast<const std::byte *>(bytes), bytes ? size : 0};
+}
+
+std::string CompilerResult::text() const { return symbols.text(result.get()); }
+
+Expected<const CompilerLibrary *> CompilerLibrary::open() {
+  static CompilerLibrary library;
+  if (!library.found.empty())
+    return &library;
+  std::string folder = programFolder(), reason;
+  for (std::string path :
+       {folder + "/../lib/" + libraryName, folder + "/" + libraryName,
+        std::string(libraryName)}) {
+    bool named = path.find('/') != std::string::npos;
+    if (named && ::access(path.c_str(), F_OK) != 0)
+      continue;
+    void *handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+      reason = ::dlerror();
+      if (named) // It is there and broken: say why, look no further.
+        break;
+      continue;
+    }
+    if (const char *missing = loadSymbols(handle))
+      return Status::invalidInput(path + ": has no symbol " + missing +
+                                  "; is it of this version?");
+    library.found =
+        named ? std::filesystem::weakly_canonical(path).string() : path;
+    return &library;
+  }
+  return Status::invalidInput("compiling and exporting need " +
+                              std::string(libraryName) +
+                              ", which cannot be opened: " + reason);
+}
+
+Expected<CompilerResult> CompilerLibrary::finish(int status,
+                                                 bsc_result *result) const {
+  CompilerResult owned;
+  owned.result = {result, [](bsc_result *r) {
+                    if (r)
+                      symbols.free(r);
+                  }};
+  if (!result)
+    return Status::internal("the compiler gave no result");
+  std::istringstream warnings(symbols.warnings(result));
+  for (std::string line; std::getline(warnings, line);)
+    std::fprintf(stderr, "warning: %s\n", line.c_str());
+  if (status == BSC_OK)
+    return owned;
+  std::string message = symbols.error(result);
+  while (message.ends_with('\n'))
+    message.pop_back();
+  if (message.empty())
+    message = "the compiler failed without a message";
+  auto code = status == BSC_INPUT_ERROR   ? StatusCode::InvalidInput
+              : status == BSC_USAGE_ERROR ? StatusCode::Usage
+                                          : StatusCode::Internal;
+  return Status(code, std::move(message));
+}
+
+Expected<CompilerResult>
+CompilerLibrary::compile(const std::string &options) const {
+  bsc_result *result = nullptr;
+  int status = symbols.compile(options.c_str(), nullptr, 0, &result);
+  return finish(status, result);
+}
+
+Expected<CompilerResult>
+CompilerLibrary::exportModel(const std::string &options,
+                             std::span<const std::byte> artifact) const {
+  bsc_result *result = nullptr;
+  int status = symbols.exportModel(options.c_str(), artifact.data(),
+                                   artifact.size(), &result);
+  return finish(status, result);
+}
+
+} // namespace bessemer::tool

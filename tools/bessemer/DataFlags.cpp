@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "DataFlags.h"
+
+#include <cstdio>
+
+namespace bessemer::tool {
+namespace {
+
+using namespace runtime;
+
+constexpr Flag columns[] = {
+    {"map", FlagKind::Pairs, "INPUT=COLUMN",
+     "which data column feeds which input (default: the one of its name)"},
+    {"scale", FlagKind::Number, "X",
+     "multiply float inputs (default: 1/255 for uint8 columns, else 1; never "
+     "for labels)"},
+    {"mean", FlagKind::Numbers, "X,...",
+     "then subtract: one number, or one per channel"},
+    {"std", FlagKind::Numbers, "X,...",
+     "then divide: one number, or one per channel"},
+};
+
+constexpr Flag device[] = {
+    {"device", FlagKind::Text, "DEVICE",
+     "cpu, or cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
+    {"threads", FlagKind::Integer, "N", "threads (default: all cores)", nullptr,
+     1},
+};
+
+/// How many classes a classification loss has, by the output it reads.
+std::optional<int64_t> classesOf(const Program &program) {
+  std::optional<std::string_view> loss = program.setting("loss");
+  const FunctionInfo *predict = program.function("predict");
+  if (!loss || (*loss != "cross_entropy" && *loss != "nll") || !predict ||
+      predict->outputs.empty())
+    return std::nullopt;
+  const ValueInfo *logits = &predict->outputs.front();
+  if (std::optional<std::string_view> name = program.setting("output_name"))
+    for (const ValueInfo &output : predict->outputs)
+      if (output.name == *name)
+        logits = &output;
+  const std::vector<int64_t> &shape = logits->type.shape;
+  int64_t rank = static_cast<int64_t>(shape.size());
+  int64_t axis = rank == 3 ? 2 : 1;
+  if (std::optional<std::string_view> given = program.setting("class_axis")) {
+    axis = parseInteger(std::string(*given)).value_or(axis);
+    axis += axis < 0 ? rank : 0;
+  }
+  if (axis < 0 || axis >= rank)
+    return std::nullopt;
+  return shape[static_cast<size_t>(axis)];
+}
+
+} // namespace
+
+std::span<const Flag> columnFlags() { return columns; }
+std::span<const Flag> deviceFlags() { return device; }
+
+Expected<const FunctionInfo *> findFunction(const Program &program,
+                                            const std::string &name) {
+  if (const FunctionInfo *function = program.function(name))
+    return function;
+  std::string names;
+  for (const FunctionInfo &function : program.functions())
+    names += (names.empty() ? "" : ", ") + function.name;
+  std::string hint = name == "train_step" || name == "eval_step"
+                         ? "; compile it with --loss to train and evaluate"
+                         : "";
+  return Status::invalidInput(program.name() + ": has no function '" + name +
+                              "', only " + names + hint);
+}
+
+Expected<std::shared_ptr<const BoundData>>
+bindData(const Arguments &arguments, const char *flag, const Program &program,
+         const char *function, bool quiet) {
+  Expected<const FunctionInfo *> info = findFunction(program, function);
+  if (!info)
+    return info.status();
+  Expected<DataSet> data = DataSet::open(arguments.list(flag));
+  if (!data)
+    return data.status();
+  BindOptions options;
+  for (const auto &[input, column] : arguments.pairs("map"))
+    options.columns[input] = column;
+  options.normalization = {arguments.number("scale"), arguments.numbers("mean"),
+                           arguments.numbers("std")};
+  options.classes = classesOf(program);
+  if (std::optional<std::string_view> index = program.setting("ignore_index"))
+    options.ignoreIndex =
+        parseInteger(std::string(*index)).value_or(options.ignoreIndex);
+  Expected<std::shared_ptr<const BoundData>> bound =
+      BoundData::bind(*data, (*info)->inputs, options);
+  if (bound && !quiet)
+    for (const std::string &line : (*bound)->describe())
+      std::printf("%s: %s\n", flag, line.c_str());
+  return bound;
+}
+
+Expected<std::unique_ptr<Session>>
+createSession(const Arguments &arguments,
+              std::shared_ptr<const Program> program) {
+  SessionOptions options;
+  options.device = arguments.text("device", "cpu");
+  options.threads = static_cast<int>(arguments.integer("threads", 0));
+  return Session::create(std::move(program), options);
+}
+
+} // namespace bessemer::tool

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Flags about data, devices and checkpoints that several subcommands share.
+#pragma once
+
+#include "Flags.h"
+
+#include "bessemer/runtime/Data.h"
+#include "bessemer/runtime/Session.h"
+
+namespace bessemer::tool {
+
+/// How columns become inputs: map, scale, mean, std.
+std::span<const Flag> columnFlags();
+/// Device and threads.
+std::span<const Flag> deviceFlags();
+
+/// Opens the files of --data or --eval-data and binds them to a function. Says
+/// on stdout what goes where unless `quiet`.
+Expected<std::shared_ptr<const runtime::BoundData>>
+bindData(const Arguments &arguments, const char *flag,
+         const runtime::Program &program, const char *function, bool quiet);
+
+Expected<std::unique_ptr<runtime::Session>>
+createSession(const Arguments &arguments,
+              std::shared_ptr<const runtime::Program> program);
+
+/// The function, or an error that lists those there are.
+Expected<const runtime::FunctionInfo *>
+findFunction(const runtime::Program &program, const std::string &name);
+
+} // namespace bessemer::tool

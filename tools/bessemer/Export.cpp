@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// bessemer export: a program and a checkpoint to a trained .onnx.
+#include "CompileFlags.h"
+#include "CompilerLibrary.h"
+#include "Subcommand.h"
+
+#include "bessemer/runtime/Checkpoint.h"
+
+#include <cstdio>
+
+namespace bessemer::tool {
+namespace {
+
+using namespace runtime;
+
+constexpr Flag flags[] = {
+    {"output", FlagKind::Text, "FILE.onnx", "the file to write"},
+    {"checkpoint", FlagKind::Text, "DIR",
+     "a checkpoint, or the directory of a run (default: initial weights)"},
+};
+
+Expected<int> run(const Arguments &arguments) {
+  std::optional<std::string> output = arguments.text("output");
+  if (!output)
+    return Status::usage("export needs -o FILE.onnx");
+  auto program = Program::load(arguments.positional);
+  if (!program)
+    return program.status();
+  Json options = {{"artifact", arguments.positional}, {"output", *output}};
+  if (std::optional<std::string> given = arguments.text("checkpoint")) {
+    // Loading checks names, types and hashes before the exporter reads it.
+    auto session = Session::create(*program);
+    if (!session)
+      return session.status();
+    auto loaded = loadCheckpoint(*given, **session);
+    if (!loaded)
+      return loaded.status();
+    options["checkpoint"] = checkpointStateFile(*findCheckpoint(*given));
+  }
+  Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
+  if (!compiler)
+    return compiler.status();
+  Expected<CompilerResult> result =
+      (*compiler)->exportModel(options.dump(), (*program)->bytes());
+  if (!result)
+    return result.status();
+  std::printf("%s -> %s\n", arguments.positional.c_str(), output->c_str());
+  return 0;
+}
+
+} // namespace
+
+const Subcommand &exportCommand() {
+  static const Subcommand command = {
+      "export",
+      "Write the trained model as .onnx, for inference anywhere.",
+      "  bessemer export run/model.bsm --checkpoint run -o trained.onnx\n"
+      "  bessemer export run/model.bsm --checkpoint run/best -o best.onnx\n",
+      "MODEL",
+      "the .bsm file",
+      {{"Export", flags}},
+      run};
+  return command;
+}
+
+} // namespace bessemer::tool

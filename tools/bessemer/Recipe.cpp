@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Recipe.h"
+
+#include <algorithm>
+#include <set>
+#include <yaml-cpp/yaml.h>
+
+namespace bessemer::tool {
+namespace {
+
+class Reader {
+public:
+  Reader(const std::string &path, const Subcommand &command,
+         Arguments &arguments)
+      : path(path), command(command), arguments(arguments) {}
+
+  Status readMap(const YAML::Node &map, bool inOptimizer) {
+    for (const auto &item : map) {
+      if (!item.first.IsScalar())
+        return error(item.first, "expected a name as key");
+      std::string key = item.first.Scalar();
+      std::replace(key.begin(), key.end(), '_', '-');
+      if (inOptimizer && key == "kind")
+        key = "optimizer";
+      if (!inOptimizer && key == "optimizer" && item.second.IsMap())
+        BESSEMER_RETURN_IF_ERROR(readMap(item.second, true));
+      else
+        BESSEMER_RETURN_IF_ERROR(readKey(key, item.first, item.second));
+    }
+    return {};
+  }
+
+private:
+  Status readKey(const std::string &key, const YAML::Node &where,
+                 const YAML::Node &value) {
+    // Python and people say dims, targets; the flags are singular.
+    std::string name = key == "dims"      ? "dim"
+                       : key == "targets" ? "target"
+                                          : key;
+    const Flag *flag = command.find(name);
+    bool ours = flag != nullptr;
+    if (!flag)
+      flag = trainCommand().find(name);
+    if (!flag)
+      flag = compileCommand().find(name);
+    if (!flag)
+      return error(where, "unknown key '" + where.Scalar() + "'");
+    if (!seen.insert(name).second)
+      return error(where, "key '" + where.Scalar() + "' is given twice");
+    Arguments::Given given{{}, position(where) + where.Scalar()};
+    bool present = true;
+    BESSEMER_RETURN_IF_ERROR(readValues(*flag, where, value, given, present));
+    BESSEMER_RETURN_IF_ERROR(checkValues(*flag, given));
+    if (ours && present && !arguments.has(name))
+      arguments.set(name, std::move(given));
+    return {};
+  }
+
+  Status readValues(const Flag &flag, const YAML::Node &where,
+                    const YAML::Node &value, Arguments::Given &given,
+                    bool &present) {
+    bool list = flag.kind == FlagKind::List || flag.kind == FlagKind::Numbers ||
+                flag.kind == FlagKind::Pairs;
+    if (flag.kind == FlagKind::Switch) {
+      if (!value.IsScalar() || !YAML::convert<bool>::decode(value, present))
+        return error(where,
+                     "expected true or false for '" + where.Scalar() + "'");
+      return {};
+    }
+    if (value.IsScalar()) {
+      given.values.push_back(value.Scalar());
+      return {};
+    }
+    if (list && value.IsSequence()) {
+      for (const YAML::Node &item : value) {
+        if (!item.IsScalar())
+          return error(where, "expected a list of plain values for '" +
+                                  where.Scalar() + "'");
+        given.values.push_back(item.Scalar());
+      }
+      return {};
+    }
+    // `data: {x: FILE}` is a list of NAME=FILE, too.
+    if (list && value.IsMap()) {
+      for (const auto &item : value) {
+        if (!item.first.IsScalar() || !item.second.IsScalar())
+          return error(where, "expected plain names and values for '" +
+                                  where.Scalar() + "'");
+        given.values.push_back(item.first.Scalar() + "=" +
+                               item.second.Scalar());
+      }
+      return {};
+    }
+    return error(where, std::string("expected a ") +
+                            (list ? "list" : "single value") + " for '" +
+                            where.Scalar() + "'");
+  }
+
+  std::string position(const YAML::Node &node) const {
+    return path + ":" + std::to_string(node.Mark().line + 1) + ": ";
+  }
+  Status error(const YAML::Node &node, const std::string &message) const {
+    return Status::invalidInput(position(node) + message);
+  }
+
+  const std::string &path;
+  const Subcommand &command;
+  Arguments &arguments;
+  std::set<std::string> seen;
+};
+
+} // namespace
+
+Status applyRecipe(const std::string &path, const Subcommand &command,
+                   Arguments &arguments) {
+  try {
+    YAML::Node root = YAML::LoadFile(path);
+    if (root.IsNull())
+      return {};
+    if (!root.IsMap())
+      return Status::invalidInput(path + ": expected a map of flags");
+    return Reader(path, command, arguments).readMap(root, false);
+  } catch (const YAML::BadFile &) {
+    return Status::invalidInput(path + ": cannot read the recipe");
+  } catch (const YAML::Exception &error) {
+    return Status::invalidInput(
+        path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg);
+  }
+}
+
+} // namespace bessemer::tool

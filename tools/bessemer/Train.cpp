@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// bessemer train: data in, checkpoints out.
+#include "CompileFlags.h"
+#include "CompilerLibrary.h"
+#include "DataFlags.h"
+#include "Progress.h"
+#include "Subcommand.h"
+#include "TrainSettings.h"
+
+#include "bessemer/runtime/Files.h"
+#include "bessemer/runtime/Trainer.h"
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+
+namespace bessemer::tool {
+namespace {
+
+using namespace runtime;
+
+constexpr Flag dataFlags[] = {
+    {"data", FlagKind::List, "FILES",
+     "training data: FILE.npz, or input=FILE,labels=FILE (.npy, .npz:NAME, "
+     "IDX, also .gz)"},
+    {"eval-data", FlagKind::List, "FILES",
+     "evaluate on these after every epoch"},
+};
+
+constexpr Flag runFlags[] = {
+    {"epochs", FlagKind::Integer, "N", "passes over the data (1)", nullptr, 1},
+    {"steps", FlagKind::Integer, "N", "steps instead of epochs", nullptr, 1},
+    {"seed", FlagKind::Integer, "N", "of shuffling and dropout (0)", nullptr,
+     0},
+    {"schedule", FlagKind::Text, "KIND",
+     "how the learning rate goes (constant)", "constant|cosine"},
+    {"warmup-steps", FlagKind::Integer, "N", "rise to --lr linearly first (0)",
+     nullptr, 0},
+    {"log-every", FlagKind::Integer, "N", "look at the loss each N steps (100)",
+     nullptr, 1},
+    {"log-dir", FlagKind::Text, "DIR", "write metrics.csv and metrics.jsonl"},
+    {"trace", FlagKind::Text, "FILE", "write a trace (not in this version)"},
+};
+
+constexpr Flag checkpointFlags[] = {
+    {"checkpoint-dir", FlagKind::Text, "DIR",
+     "write DIR/last (and DIR/best); from an .onnx also DIR/model.bsm"},
+    {"checkpoint-every", FlagKind::Integer, "N",
+     "steps between checkpoints (default: only at the end)", nullptr, 1},
+    {"keep-best", FlagKind::Text, "METRIC",
+     "keep the checkpoint with the best evaluation", "loss|accuracy"},
+    {"resume", FlagKind::Switch, "", "go on from DIR/last"},
+};
+
+/// The signal that asked for the end, or 0.
+std::atomic<int> stopSignal = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+/// The first signal ends the run after its step, a second one at once.
+void handleSignal(int signal) {
+  stopSignal = signal;
+  std::signal(signal, SIG_DFL);
+}
+
+bool isModel(const std::string &path) { return path.ends_with(".onnx"); }
+
+/// Loads a .bsm or compiles an .onnx.
+Expected<std::shared_ptr<const Program>>
+loadOrCompile(const Arguments &arguments) {
+  const std::string &path = arguments.positional;
+  if (!isModel(path)) {
+    auto program = Program::load(path);
+    if (program)
+      BESSEMER_RETURN_IF_ERROR(checkCompiledSettings(arguments, **program));
+    return program;
+  }
+  if (!arguments.has("loss"))
+    return Status::usage("training " + path +
+                         " needs --loss, e.g. --loss cross_entropy");
+  Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
+  if (!compiler)
+    return compiler.status();
+  Expected<CompilerResult> result =
+      (*compiler)->compile(compileOptions(arguments, path).dump());
+  if (!result)
+    return result.status();
+  std::span<const std::byte> artifact = result->artifact();
+  if (std::optional<std::string> directory = arguments.text("checkpoint-dir")) {
+    // What the checkpoints belong to: export and eval need it.
+    std::error_code error;
+    std::filesystem::create_directories(*directory, error);
+    if (error)
+      return Status::invalidInput(*directory +
+                                  ": cannot create: " + error.message());
+    BESSEMER_RETURN_IF_ERROR(
+        writeFileAtomically(*directory + "/model.bsm", {&artifact, 1}));
+  }
+  return Program::fromBytes(artifact, path);
+}
+
+/// Images when the first input looks like them.
+const char *unitOf(const Program &program) {
+  const FunctionInfo *function = program.function("train_step");
+  return function->inputs.front().type.shape.size() == 4 ? "images" : "samples";
+}
+
+/// Finds out whether to go on and from where; changes the session's state.
+Expected<std::optional<TrainerState>> resumeState(const Arguments &arguments,
+                                                  Session &session) {
+  std::optional<std::string> directory = arguments.text("checkpoint-dir");
+  bool resume = arguments.has("resume");
+  if (!directory) {
+    if (resume)
+      return Status::usage("--resume needs --checkpoint-dir");
+    return std::optional<TrainerState>();
+  }
+  std::string last = *directory + "/last";
+  if (!resume) {
+    if (findCheckpoint(last))
+      return Status::invalidInput(
+          last + ": there is a checkpoint already; go on with --resume, or "
+                 "choose another --checkpoint-dir");
+    return std::optional<TrainerState>();
+  }
+  Expected<std::optional<TrainerState>> state = loadCheckpoint(last, session);
+  if (state && !*state)
+    return Status::invalidInput(last + ": has no trainer.json to go on from");
+  return state;
+}
+
+void printSummary(const TrainSummary &summary, uint64_t totalSteps,
+                  const char *unit) {
+  std::printf("%s at step %lu of %lu: loss %s",
+              summary.interrupted ? "interrupted" : "trained",
+              static_cast<unsigned long>(summary.step),
+              static_cast<unsigned long>(totalSteps),
+              shortNumber(summary.loss).c_str());
+  if (summary.evaluation) {
+    std::printf(", eval loss %s",
+                shortNumber(summary.evaluation->loss).c_str());
+    if (summary.evaluation->accuracy)
+      std::printf(", accuracy %.2f %%", *summary.evaluation->accuracy * 100);
+  }
+  std::printf("; %.1f s of steps, %.0f %s/s\n", summary.seconds,
+              summary.samplesPerSecond, unit);
+}
+
+Expected<int> run(const Arguments &arguments) {
+  BESSEMER_RETURN_IF_ERROR(checkSupported(arguments));
+  if (arguments.has("trace"))
+    return Status::usage("--trace: is not supported in this version");
+  if (!arguments.has("data"))
+    return Status::usage("train needs --data FILES");
+  Expected<std::shared_ptr<const Program>> program = loadOrCompile(arguments);
+  if (!program)
+    return program.status();
+  auto data = bindData(arguments, "data", **program, "train_step", false);
+  if (!data)
+    return data.status();
+  std::shared_ptr<const BoundData> evalData;
+  if (arguments.has("eval-data")) {
+    auto bound =
+        bindData(arguments, "eval-data", **program, "eval_step", false);
+    if (!bound)
+      return bound.status();
+    evalData = *bound;
+  }
+  Expected<std::unique_ptr<Session>> session =
+      createSession(arguments, *program);
+  if (!session)
+    return session.status();
+  Expected<std::optional<TrainerState>> resume =
+      resumeState(arguments, **session);
+  if (!resume)
+    return resume.status();
+  Expected<TrainerOptions> options =
+      trainerOptions(arguments, **session, **data, *resume);
+  if (!options)
+    return options.status();
+  options->stop = &stopSignal;
+
+  uint64_t totalSteps = options->schedule.totalSteps;
+  uint64_t batches = std::max<uint64_t>((*data)->rows() / (*data)->batch(), 1);
+  const char *unit = unitOf(**program);
+  std::printf("training %lu steps of %ld %s on %s with %d threads\n",
+              static_cast<unsigned long>(totalSteps),
+              static_cast<long>((*data)->batch()), unit,
+              std::string((*session)->target()).c_str(), (*session)->threads());
+  std::fflush(stdout);
+  uint64_t firstStep = *resume ? (*resume)->step : 0;
+  if (firstStep >= totalSteps) {
+    std::printf("nothing to do: the checkpoint is at step %lu\n",
+                static_cast<unsigned long>(firstStep));
+    return 0;
+  }
+  Progress progress(unit, (totalSteps + batches - 1) / batches, firstStep);
+  std::signal(SIGINT, handleSignal);
+  std::signal(SIGTERM, handleSignal);
+  Expected<TrainSummary> summary =
+      train(**session, *data, evalData, *options, *resume, progress);
+  progress.clear();
+  if (!summary)
+    return summary.status();
+  printSummary(*summary, totalSteps, unit);
+  return summary->interrupted ? 128 + stopSignal.load() : 0;
+}
+
+} // namespace
+
+const Subcommand &trainCommand() {
+  static const Subcommand command = {
+      "train",
+      "Train a model (.onnx, compiled first, or .bsm) on data.",
+      "  bessemer train lenet.onnx --loss cross_entropy --optimizer adamw \\\n"
+      "      --lr 1e-3 --batch 64 --epochs 3 --checkpoint-dir run \\\n"
+      "      --data x=train-images-idx3-ubyte.gz,labels=train-labels-idx1-"
+      "ubyte.gz \\\n"
+      "      --eval-data x=t10k-images-idx3-ubyte.gz,labels=t10k-labels-idx1-"
+      "ubyte.gz\n"
+      "  bessemer train lenet.bsm --data train.npz --steps 1000 --schedule "
+      "cosine \\\n"
+      "      --warmup-steps 100 --checkpoint-dir run --resume\n",
+      "MODEL",
+      "the .onnx or .bsm file",
+      {{"Data", dataFlags},
+       {"Columns", columnFlags()},
+       {"Run", runFlags},
+       {"Checkpoints", checkpointFlags},
+       {"Device", deviceFlags()},
+       {"Training (fixed in a .bsm, except --lr)", trainingFlags()},
+       {"Code (fixed in a .bsm)", codeFlags()},
+       {"Debugging", debugFlags()},
+       {"Later", laterFlags()}},
+      run};
+  return command;
+}
+
+} // namespace bessemer::tool

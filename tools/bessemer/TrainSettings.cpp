@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TrainSettings.h"
+
+#include <cstdio>
+
+namespace bessemer::tool {
+namespace {
+
+using namespace runtime;
+
+/// Enough digits to read the same double back.
+std::string exact(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+/// Chooses between flags and the checkpoint and records what was chosen.
+struct Chooser {
+  const Arguments &arguments;
+  const std::optional<TrainerState> &resume;
+  std::map<std::string, std::string> &settings;
+
+  std::string choose(const char *key, const std::optional<std::string> &given,
+                     const std::string &otherwise) {
+    std::string value = given.value_or(otherwise);
+    if (resume) {
+      auto saved = resume->settings.find(key);
+      if (saved != resume->settings.end()) {
+        if (given && *given != saved->second)
+          std::fprintf(stderr,
+                       "note: --%s %s differs from the checkpoint's %s; the "
+                       "losses will differ from an uninterrupted run\n",
+                       key, given->c_str(), saved->second.c_str());
+        value = given.value_or(saved->second);
+      }
+    }
+    return settings[key] = value;
+  }
+};
+
+void noteDifference(const char *what, const std::string &saved,
+                    const std::string &now) {
+  if (saved != now)
+    std::fprintf(stderr,
+                 "note: the checkpoint was made with %s '%s', this run has "
+                 "'%s'; it may not be bit-exact\n",
+                 what, saved.c_str(), now.c_str());
+}
+
+} // namespace
+
+Expected<TrainerOptions>
+trainerOptions(const Arguments &arguments, const Session &session,
+               const BoundData &data,
+               const std::optional<TrainerState> &resume) {
+  if (arguments.has("epochs") && arguments.has("steps"))
+    return Status::usage("give --epochs or --steps, not both");
+  TrainerOptions options;
+  Chooser chooser{arguments, resume, options.settings};
+
+  uint64_t batches = static_cast<uint64_t>(data.rows() / data.batch());
+  if (batches == 0)
+    return Status::invalidInput("the data has " + std::to_string(data.rows()) +
+                                " rows, fewer than one batch of " +
+                                std::to_string(data.batch()));
+  std::optional<std::string> steps;
+  if (arguments.has("steps"))
+    steps = std::to_string(*arguments.integer("steps"));
+  else if (arguments.has("epochs"))
+    steps = std::to_string(static_cast<uint64_t>(*arguments.integer("epochs")) *
+                           batches);
+  Schedule &schedule = options.schedule;
+  schedule.totalSteps = static_cast<uint64_t>(
+      *parseInteger(chooser.choose("steps", steps, std::to_string(batches))));
+
+  std::optional<std::string> rate;
+  if (arguments.has("lr"))
+    rate = exact(*arguments.number("lr"));
+  std::optional<std::string_view> compiled = session.program().setting("lr");
+  schedule.learningRate = *parseNumber(chooser.choose(
+      "lr", rate,
+      exact(parseNumber(std::string(compiled.value_or(""))).value_or(1e-3))));
+  schedule.kind = *scheduleFromName(
+      chooser.choose("schedule", arguments.text("schedule"), "constant"));
+  schedule.warmupSteps = static_cast<uint64_t>(*parseInteger(
+      chooser.choose("warmup-steps", arguments.text("warmup-steps"), "0")));
+  if (schedule.warmupSteps > schedule.totalSteps)
+    return Status::usage(
+        "--warmup-steps " + std::to_string(schedule.warmupSteps) +
+        ": the run has only " + std::to_string(schedule.totalSteps) + " steps");
+
+  options.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
+  if (resume) {
+    if (arguments.has("seed") && options.seed != resume->seed)
+      return Status::usage(arguments.origin("seed") +
+                           ": the checkpoint has seed " +
+                           std::to_string(resume->seed) + ", got " +
+                           std::to_string(options.seed));
+    options.seed = resume->seed;
+    noteDifference("target", resume->target, std::string(session.target()));
+    noteDifference("library", resume->library, std::string(session.library()));
+    noteDifference("threads", std::to_string(resume->threads),
+                   std::to_string(session.threads()));
+  }
+
+  options.logEvery = static_cast<uint64_t>(arguments.integer("log-every", 100));
+  options.checkpointDirectory = arguments.text("checkpoint-dir", "");
+  options.checkpointEvery =
+      static_cast<uint64_t>(arguments.integer("checkpoint-every", 0));
+  options.logDirectory = arguments.text("log-dir", "");
+  std::string best = arguments.text("keep-best", "");
+  if (best == "loss")
+    options.keepBest = TrainerOptions::Best::Loss;
+  else if (best == "accuracy")
+    options.keepBest = TrainerOptions::Best::Accuracy;
+  if (options.checkpointEvery && options.checkpointDirectory.empty())
+    return Status::usage("--checkpoint-every needs --checkpoint-dir");
+  return options;
+}
+
+} // namespace bessemer::tool
