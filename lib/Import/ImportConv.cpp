@@ -97,7 +97,7 @@ static Value to2D(NodeImport &n, Value value) {
     return value;
   SmallVector<int64_t> shape(type.getShape());
   shape.push_back(1);
-  return graph::buildReshape(n.builder, n.loc, value, shape);
+  return n.reshape(value, shape);
 }
 
 /// Drops it again where the node's input did not have it.
@@ -105,7 +105,7 @@ static Value from2D(NodeImport &n, Value value) {
   if (n.rank(0) == 4)
     return value;
   auto shape = cast<RankedTensorType>(value.getType()).getShape();
-  return graph::buildReshape(n.builder, n.loc, value, shape.drop_back());
+  return n.reshape(value, shape.drop_back());
 }
 
 static RankedTensorType resultType(NodeImport &n, const Windows &w,
@@ -172,11 +172,14 @@ template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
   auto w = readWindows(n, kernel, intAttribute(n.node, "ceil_mode", 0) != 0);
   if (failed(w))
     return failure();
+  // Without padding there is nothing to count.
+  auto pads = w->pads();
   bool countsPad = kind == graph::PoolKind::Average &&
-                   intAttribute(n.node, "count_include_pad", 0) != 0;
+                   intAttribute(n.node, "count_include_pad", 0) != 0 &&
+                   llvm::any_of(pads, [](int64_t pad) { return pad != 0; });
   Value result = graph::PoolOp::create(
       n.builder, n.loc, resultType(n, *w, n.shape(0)[1]), kind,
-      to2D(n, n.value(0)), w->kernel, w->strides, w->pads(), w->dilations,
+      to2D(n, n.value(0)), w->kernel, w->strides, pads, w->dilations,
       countsPad);
   n.setResult(from2D(n, result));
   return success();

@@ -37,7 +37,7 @@ static Value withKeptDims(NodeImport &n, Value value, ArrayRef<int64_t> axes) {
   SmallVector<int64_t> shape(n.shape(0));
   for (int64_t axis : axes)
     shape[axis] = 1;
-  return graph::buildReshape(n.builder, n.loc, value, shape);
+  return n.reshape(value, shape);
 }
 
 static int64_t reducedCount(NodeImport &n, ArrayRef<int64_t> axes) {

@@ -10,7 +10,7 @@ using namespace bessemer::ingest;
 using namespace mlir;
 
 static LogicalResult reshapeTo(NodeImport &n, ArrayRef<int64_t> shape) {
-  n.setResult(graph::buildReshape(n.builder, n.loc, n.value(0), shape));
+  n.setResult(n.reshape(n.value(0), shape));
   return success();
 }
 

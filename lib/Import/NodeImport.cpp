@@ -138,6 +138,15 @@ Value NodeImport::splatLike(Value like, double value) {
                            value);
 }
 
+Value NodeImport::reshape(Value value, ArrayRef<int64_t> shape) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return graph::buildReshape(builder, loc, value, shape);
+}
+
 static std::string shapeText(ArrayRef<int64_t> shape) {
   std::string text = "[";
   for (auto [i, size] : llvm::enumerate(shape))
@@ -185,7 +194,7 @@ Value NodeImport::broadcastTo(Value value, ArrayRef<int64_t> target) {
       kept.push_back(size);
       dims.push_back(shift + i);
     }
-  value = graph::buildReshape(builder, loc, value, kept);
+  value = reshape(value, kept);
   return graph::buildBroadcast(
       builder, loc, value,
       RankedTensorType::get(target, type.getElementType()), dims);

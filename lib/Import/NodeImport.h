@@ -96,6 +96,8 @@ public:
   llvm::FailureOr<std::vector<int64_t>> knownInts(size_t i,
                                                   llvm::StringRef what);
   mlir::Value splatLike(mlir::Value like, double value);
+  /// A reshape, from before earlier reshapes of the same value.
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   /// NumPy's broadcast of all operands' shapes; fails when they do not fit.
   llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShape();
   /// Operand `i` broadcast to `shape`.
