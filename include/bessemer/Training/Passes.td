@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes of the Training stage: graph -> graph.
+
+#ifndef BESSEMER_TRAINING_PASSES_TD
+#define BESSEMER_TRAINING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GraphBuildFunctions : Pass<"graph-build-functions", "::mlir::ModuleOp"> {
+  let summary = "make @predict, @eval_step and @train_step from @model";
+  let description = [{
+    `@predict` is the model in inference mode. `@eval_step` adds the loss and
+    returns sums over the rows below the step block's `valid_rows`.
+    `@train_step` is the model in training mode with the loss: batch norm uses
+    the batch's statistics and writes the running ones, dropout drops. A batch
+    norm stays in inference mode when a freeze pattern matches one of its
+    running statistics. `@model` is erased.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"cross_entropy\"",
+      "cross_entropy, nll, mse, bce, bce_with_logits, output or output:NAME">,
+    Option<"outputName", "output-name", "std::string", "",
+      "output that is the prediction (default: the first)">,
+    Option<"classAxis", "class-axis", "std::string", "",
+      "dimension of the classes (default: 1, last for rank 3)">,
+    Option<"ignoreIndex", "ignore-index", "int64_t", "-100",
+      "label of rows that do not count">,
+    Option<"labelSmoothing", "label-smoothing", "double", "0.0",
+      "weight of the uniform distribution in the target">,
+    ListOption<"freeze", "freeze", "std::string",
+      "patterns of running statistics to leave as they are">,
+    Option<"batchNormVariance", "batch-norm-variance", "std::string", "",
+      "biased or unbiased running variance (default: by producer)">
+  ];
+}
+
+def GraphDifferentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
+  let summary = "append the gradients of trainable states to @train_step";
+  let description = [{
+    Reverse-mode differentiation of the first result over
+    `DifferentiableOpInterface`. Only what trainable states need is built;
+    gradients of a value used several times are added in the reverse order of
+    its uses.
+  }];
+}
+
+def GraphBuildUpdate : Pass<"graph-build-update", "::mlir::ModuleOp"> {
+  let summary = "turn the gradients of @train_step into an optimizer step";
+  let description = [{
+    Adds the optimizer's states, `updates` (applied updates) and
+    `nonfinite_step` (the first step whose loss was not finite, or -1), and
+    writes them. With a clip norm `@train_step` also returns `grad_norm`.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "sgd or adamw">,
+    Option<"momentum", "momentum", "double", "0.0", "sgd">,
+    Option<"dampening", "dampening", "double", "0.0", "sgd">,
+    Option<"nesterov", "nesterov", "bool", "false", "sgd">,
+    Option<"beta1", "beta1", "double", "0.9", "adamw">,
+    Option<"beta2", "beta2", "double", "0.999", "adamw">,
+    Option<"epsilon", "epsilon", "double", "1.0e-8", "adamw">,
+    Option<"weightDecay", "weight-decay", "std::string", "",
+      "default: 0 for sgd, 0.01 for adamw">,
+    Option<"clipNorm", "clip-norm", "std::string", "",
+      "largest norm of all gradients together (default: none)">
+  ];
+}
+
+def GraphVerify : Pass<"graph-verify", "::mlir::ModuleOp"> {
+  let summary = "check what must hold at the end of the graph level";
+  let description = [{
+    The functions are `predict`, `eval_step` and `train_step`; their last
+    argument is the step block, every other argument and every result has a
+    name. Only graph, arith and math ops and reshapes are left; `@predict` and
+    `@eval_step` have no effects and no random numbers; a state is written at
+    most once per function; no gradient is among the results.
+  }];
+}
+
+#endif // BESSEMER_TRAINING_PASSES_TD
