@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cpu/Convolution.h"
 
-#include <algorithm>
 #include <initializer_list>
 #include <tuple>
 
 namespace bessemer::runtime {
 
+using Kind = format::ConvolutionKind;
+
 namespace {
 constexpr uint64_t cacheLine = 64;
 
-template <size_t n>
-std::array<int64_t, n> toArray(const flatbuffers::Vector<int64_t> *values) {
-  std::array<int64_t, n> result{};
-  for (size_t i = 0; i < n; ++i)
-    result[i] = values->Get(flatbuffers::uoffset_t(i));
-  return result;
-}
-
-/// The descriptors of one convolution's tensors, in one kind of layout.
+/// The descriptors of one convolution's tensors.
 struct Descs {
   dnnl_memory_desc_t x, w, y, bias;
 };
 
+/// Row-major, or in whatever layout oneDNN likes.
 Status describe(const OneDnn &dnnl, const ConvolutionShape &shape,
-                bool imagesAny, bool weightsAny, Descs &descs) {
+                bool anyImages, bool anyWeights, Descs &descs) {
   auto init = [&](dnnl_memory_desc_t &desc, std::initializer_list<int64_t> dims,
                   dnnl_format_tag_t tag) {
     dnnl_dims_t extents = {};
@@ -35,29 +29,17 @@ Status describe(const OneDnn &dnnl, const ConvolutionShape &shape,
   };
   const auto &[x, w, y, groups] =
       std::tie(shape.x, shape.w, shape.y, shape.groups);
-  auto images = imagesAny ? dnnl_format_tag_any : dnnl_nchw;
+  auto images = anyImages ? dnnl_format_tag_any : dnnl_nchw;
   BESSEMER_RETURN_IF_ERROR(init(descs.x, {x[0], x[1], x[2], x[3]}, images));
   BESSEMER_RETURN_IF_ERROR(init(descs.y, {y[0], y[1], y[2], y[3]}, images));
   BESSEMER_RETURN_IF_ERROR(init(descs.bias, {w[0]}, dnnl_x));
   if (groups == 1)
     return init(descs.w, {w[0], w[1], w[2], w[3]},
-                weightsAny ? dnnl_format_tag_any : dnnl_oihw);
+                anyWeights ? dnnl_format_tag_any : dnnl_oihw);
   return init(descs.w, {groups, w[0] / groups, w[1], w[2], w[3]},
-              weightsAny ? dnnl_format_tag_any : dnnl_goihw);
+              anyWeights ? dnnl_format_tag_any : dnnl_goihw);
 }
-
-bool prefersBlocked(const ConvolutionShape &) { return true; }
 } // namespace
-
-ConvolutionShape::ConvolutionShape(const format::Convolution &description)
-    : kind(description.kind()),
-      hasBias(description.kind() == format::ConvolutionKind::forward &&
-              description.has_bias()),
-      x(toArray<4>(description.x())), w(toArray<4>(description.w())),
-      y(toArray<4>(description.y())),
-      strides(toArray<2>(description.strides())),
-      dilations(toArray<2>(description.dilations())),
-      pads(toArray<4>(description.pads())), groups(description.groups()) {}
 
 uint64_t Convolution::reserve(uint64_t bytes) {
   uint64_t offset = scratchSize;
@@ -67,34 +49,16 @@ uint64_t Convolution::reserve(uint64_t bytes) {
 
 Expected<std::unique_ptr<Convolution>>
 Convolution::create(const OneDnnStream &stream, const ConvolutionShape &shape,
-                    ImageLayout layout) {
+                    int threads, const bool *blockedImages) {
   std::unique_ptr<Convolution> result(
       new Convolution(stream.library(), shape));
-  BESSEMER_RETURN_IF_ERROR(result->plan(layout));
+  BESSEMER_RETURN_IF_ERROR(result->plan(
+      threads, blockedImages ? *blockedImages : prefersBlockedImages(shape)));
   return result;
 }
 
-Status Convolution::createPrimitive(const dnnl_convolution_desc_t &desc,
-                                    const_dnnl_primitive_desc_t forward) {
-  BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-      dnnl.primitive_desc_create(primitiveDesc.out(), &desc, userScratch.get(),
-                                 dnnl.engine, forward),
-      "primitive_desc_create"));
-  return dnnlStatus(
-      dnnl.primitive_create(primitive.out(), primitiveDesc.get()),
-      "primitive_create");
-}
-
-Status Convolution::plan(ImageLayout layout) {
-  using Kind = format::ConvolutionKind;
-  const ConvolutionShape &shape = description;
-  if (layout == ImageLayout::Choose)
-    layout = prefersBlocked(shape) ? ImageLayout::Blocked : ImageLayout::Row;
-
+Status Convolution::plan(int threads, bool blocked) {
   userScratch = DnnlAttr(dnnl);
-  primitiveDesc = DnnlPrimitiveDesc(dnnl);
-  primitive = DnnlPrimitive(dnnl);
-  scratchpad = DnnlMemory(dnnl);
   BESSEMER_RETURN_IF_ERROR(
       dnnlStatus(dnnl.primitive_attr_create(userScratch.out()),
                  "primitive_attr_create"));
@@ -102,93 +66,135 @@ Status Convolution::plan(ImageLayout layout) {
       dnnlStatus(dnnl.primitive_attr_set_scratchpad_mode(
                      userScratch.get(), dnnl_scratchpad_mode_user),
                  "primitive_attr_set_scratchpad_mode"));
+  if (blocked) {
+    // What one image takes in the layouts that oneDNN chooses for the batch.
+    BESSEMER_RETURN_IF_ERROR(createPrimitive(true));
+    BESSEMER_RETURN_IF_ERROR(addOperands());
+    uint64_t bytesPerImage = 0;
+    for (const Operand &operand : operands)
+      if (operand.inner && operand.chunkStride)
+        bytesPerImage +=
+            dnnl.memory_desc_get_size(&operand.innerDesc) / whole.x[0];
+    int64_t images = chooseImages(whole, bytesPerImage, threads);
+    chunks = whole.x[0] / images;
+    chunk.x[0] = chunk.y[0] = images;
+    operands.clear();
+    scratchSize = 0;
+  }
+  BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked));
+  BESSEMER_RETURN_IF_ERROR(addOperands());
+  for (const Operand &operand : operands)
+    arguments.push_back({operand.argument, operand.inner ? operand.inner.get()
+                                                         : operand.row.get()});
 
-  Descs asked, row;
-  BESSEMER_RETURN_IF_ERROR(
-      describe(dnnl, shape, layout == ImageLayout::Blocked, true, asked));
-  BESSEMER_RETURN_IF_ERROR(describe(dnnl, shape, false, false, row));
-  const dnnl_dims_t strides = {shape.strides[0], shape.strides[1]};
+  scratchpad = DnnlMemory(dnnl);
+  scratchpadDesc = *dnnl.primitive_desc_query_md(primitiveDesc.get(),
+                                                 dnnl_query_scratchpad_md, 0);
+  scratchpadOffset = reserve(dnnl.memory_desc_get_size(&scratchpadDesc));
+  if (whole.kind != Kind::weight_gradient || chunks == 1)
+    return {};
+  const Operand &result = operands.back();
+  partialBytes = dnnl.memory_desc_get_size(&result.innerDesc);
+  partialOffset = reserve(partialBytes);
+  partial = DnnlMemory(dnnl);
+  return dnnlStatus(dnnl.memory_create(partial.out(), &result.innerDesc,
+                                       dnnl.engine, DNNL_MEMORY_NONE),
+                    "memory_create");
+}
+
+/// The primitive for `chunk`.
+Status Convolution::createPrimitive(bool blocked) {
+  Descs asked;
+  BESSEMER_RETURN_IF_ERROR(describe(dnnl, chunk, blocked, true, asked));
+  const dnnl_dims_t strides = {chunk.strides[0], chunk.strides[1]};
   // oneDNN counts the gaps between taps.
-  const dnnl_dims_t dilates = {shape.dilations[0] - 1, shape.dilations[1] - 1};
-  const dnnl_dims_t before = {shape.pads[0], shape.pads[1]};
-  const dnnl_dims_t after = {shape.pads[2], shape.pads[3]};
+  const dnnl_dims_t dilates = {chunk.dilations[0] - 1, chunk.dilations[1] - 1};
+  const dnnl_dims_t before = {chunk.pads[0], chunk.pads[1]};
+  const dnnl_dims_t after = {chunk.pads[2], chunk.pads[3]};
   const auto algorithm = dnnl_convolution_direct;
 
   dnnl_convolution_desc_t desc;
   BESSEMER_RETURN_IF_ERROR(dnnlStatus(
       dnnl.dilated_convolution_forward_desc_init(
           &desc, dnnl_forward_training, algorithm, &asked.x, &asked.w,
-          shape.hasBias ? &asked.bias : nullptr, &asked.y, strides, dilates,
+          chunk.hasBias ? &asked.bias : nullptr, &asked.y, strides, dilates,
           before, after),
       "convolution_forward_desc_init"));
+  DnnlPrimitiveDesc forward(dnnl);
+  BESSEMER_RETURN_IF_ERROR(dnnlStatus(
+      dnnl.primitive_desc_create(forward.out(), &desc, userScratch.get(),
+                                 dnnl.engine, nullptr),
+      "primitive_desc_create (forward)"));
+  primitiveDesc = DnnlPrimitiveDesc(dnnl);
+  primitive = DnnlPrimitive(dnnl);
+  if (chunk.kind == Kind::forward) {
+    primitiveDesc = std::move(forward);
+  } else {
+    // The gradients' descriptors take the forward one as a hint.
+    BESSEMER_RETURN_IF_ERROR(
+        chunk.kind == Kind::input_gradient
+            ? dnnlStatus(dnnl.dilated_convolution_backward_data_desc_init(
+                             &desc, algorithm, &asked.x, &asked.w, &asked.y,
+                             strides, dilates, before, after),
+                         "convolution_backward_data_desc_init")
+            : dnnlStatus(dnnl.dilated_convolution_backward_weights_desc_init(
+                             &desc, algorithm, &asked.x, &asked.w, nullptr,
+                             &asked.y, strides, dilates, before, after),
+                         "convolution_backward_weights_desc_init"));
+    BESSEMER_RETURN_IF_ERROR(dnnlStatus(
+        dnnl.primitive_desc_create(primitiveDesc.out(), &desc,
+                                   userScratch.get(), dnnl.engine,
+                                   forward.get()),
+        "primitive_desc_create"));
+  }
+  return dnnlStatus(
+      dnnl.primitive_create(primitive.out(), primitiveDesc.get()),
+      "primitive_create");
+}
 
-  auto addOperand = [&](int argument, const dnnl_memory_desc_t &rowDesc,
-                        dnnl_query_t query, bool isResult = false) {
-    Operand &operand = operands.emplace_back();
-    operand.argument = argument;
-    operand.isResult = isResult;
-    operand.rowDesc = rowDesc;
-    return planOperand(operand, query);
-  };
+/// The operands in the schema's order.
+Status Convolution::addOperands() {
+  Descs row;
+  BESSEMER_RETURN_IF_ERROR(describe(dnnl, chunk, false, false, row));
   operands.reserve(4);
-  if (shape.kind == Kind::forward) {
-    BESSEMER_RETURN_IF_ERROR(createPrimitive(desc, nullptr));
+  switch (whole.kind) {
+  case Kind::forward:
     BESSEMER_RETURN_IF_ERROR(
         addOperand(DNNL_ARG_SRC, row.x, dnnl_query_src_md));
     BESSEMER_RETURN_IF_ERROR(
         addOperand(DNNL_ARG_WEIGHTS, row.w, dnnl_query_weights_md));
-    if (shape.hasBias)
+    if (whole.hasBias)
       BESSEMER_RETURN_IF_ERROR(
           addOperand(DNNL_ARG_BIAS, row.bias, dnnl_query_undef));
+    return addOperand(DNNL_ARG_DST, row.y, dnnl_query_dst_md, true);
+  case Kind::input_gradient:
     BESSEMER_RETURN_IF_ERROR(
-        addOperand(DNNL_ARG_DST, row.y, dnnl_query_dst_md, true));
-  } else {
-    // The gradients' descriptors take the forward one as a hint.
-    DnnlPrimitiveDesc forward(dnnl);
-    BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-        dnnl.primitive_desc_create(forward.out(), &desc, userScratch.get(),
-                                   dnnl.engine, nullptr),
-        "primitive_desc_create (forward)"));
-    if (shape.kind == Kind::input_gradient) {
-      BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-          dnnl.dilated_convolution_backward_data_desc_init(
-              &desc, algorithm, &asked.x, &asked.w, &asked.y, strides, dilates,
-              before, after),
-          "convolution_backward_data_desc_init"));
-      BESSEMER_RETURN_IF_ERROR(createPrimitive(desc, forward.get()));
-      BESSEMER_RETURN_IF_ERROR(
-          addOperand(DNNL_ARG_DIFF_DST, row.y, dnnl_query_diff_dst_md));
-      BESSEMER_RETURN_IF_ERROR(
-          addOperand(DNNL_ARG_WEIGHTS, row.w, dnnl_query_weights_md));
-      BESSEMER_RETURN_IF_ERROR(
-          addOperand(DNNL_ARG_DIFF_SRC, row.x, dnnl_query_diff_src_md, true));
-    } else {
-      BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-          dnnl.dilated_convolution_backward_weights_desc_init(
-              &desc, algorithm, &asked.x, &asked.w, nullptr, &asked.y, strides,
-              dilates, before, after),
-          "convolution_backward_weights_desc_init"));
-      BESSEMER_RETURN_IF_ERROR(createPrimitive(desc, forward.get()));
-      BESSEMER_RETURN_IF_ERROR(
-          addOperand(DNNL_ARG_SRC, row.x, dnnl_query_src_md));
-      BESSEMER_RETURN_IF_ERROR(
-          addOperand(DNNL_ARG_DIFF_DST, row.y, dnnl_query_diff_dst_md));
-      BESSEMER_RETURN_IF_ERROR(addOperand(DNNL_ARG_DIFF_WEIGHTS, row.w,
-                                          dnnl_query_diff_weights_md, true));
-    }
+        addOperand(DNNL_ARG_DIFF_DST, row.y, dnnl_query_diff_dst_md));
+    BESSEMER_RETURN_IF_ERROR(
+        addOperand(DNNL_ARG_WEIGHTS, row.w, dnnl_query_weights_md));
+    return addOperand(DNNL_ARG_DIFF_SRC, row.x, dnnl_query_diff_src_md, true);
+  case Kind::weight_gradient:
+    BESSEMER_RETURN_IF_ERROR(
+        addOperand(DNNL_ARG_SRC, row.x, dnnl_query_src_md));
+    BESSEMER_RETURN_IF_ERROR(
+        addOperand(DNNL_ARG_DIFF_DST, row.y, dnnl_query_diff_dst_md));
+    return addOperand(DNNL_ARG_DIFF_WEIGHTS, row.w,
+                      dnnl_query_diff_weights_md, true);
   }
-
-  scratchpadDesc = *dnnl.primitive_desc_query_md(
-      primitiveDesc.get(), dnnl_query_scratchpad_md, 0);
-  scratchpadOffset = reserve(dnnl.memory_desc_get_size(&scratchpadDesc));
-  for (const Operand &operand : operands)
-    arguments.push_back({operand.argument, operand.inner ? operand.inner.get()
-                                                         : operand.row.get()});
   return {};
 }
 
 /// Memory objects and, where the primitive chose another layout, the reorder.
-Status Convolution::planOperand(Operand &operand, dnnl_query_t query) {
+Status Convolution::addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
+                               dnnl_query_t query, bool isResult) {
+  Operand &operand = operands.emplace_back();
+  operand.argument = argument;
+  operand.isResult = isResult;
+  operand.rowDesc = rowDesc;
+  bool isImage = argument == DNNL_ARG_SRC || argument == DNNL_ARG_DST ||
+                 argument == DNNL_ARG_DIFF_SRC || argument == DNNL_ARG_DIFF_DST;
+  if (isImage)
+    operand.chunkStride = dnnl.memory_desc_get_size(&rowDesc);
   operand.row = DnnlMemory(dnnl);
   BESSEMER_RETURN_IF_ERROR(
       dnnlStatus(dnnl.memory_create(operand.row.out(), &operand.rowDesc,
@@ -208,8 +214,8 @@ Status Convolution::planOperand(Operand &operand, dnnl_query_t query) {
       dnnlStatus(dnnl.memory_create(operand.inner.out(), &operand.innerDesc,
                                     dnnl.engine, DNNL_MEMORY_NONE),
                  "memory_create"));
-  const auto *from = operand.isResult ? &operand.innerDesc : &operand.rowDesc;
-  const auto *to = operand.isResult ? &operand.rowDesc : &operand.innerDesc;
+  const auto *from = isResult ? &operand.innerDesc : &operand.rowDesc;
+  const auto *to = isResult ? &operand.rowDesc : &operand.innerDesc;
   // Without the user's scratch: reorders of f32 need none.
   DnnlPrimitiveDesc desc(dnnl);
   BESSEMER_RETURN_IF_ERROR(
@@ -222,13 +228,17 @@ Status Convolution::planOperand(Operand &operand, dnnl_query_t query) {
 }
 
 Status Convolution::bindScratch(std::byte *scratch) {
+  scratchBase = scratch;
+  auto bindTo = [&](const DnnlMemory &memory, uint64_t offset) {
+    return dnnlStatus(dnnl.memory_set_data_handle_v2(
+                          memory.get(), scratch + offset, nullptr),
+                      "memory_set_data_handle");
+  };
   for (Operand &operand : operands)
     if (operand.inner)
-      BESSEMER_RETURN_IF_ERROR(
-          dnnlStatus(dnnl.memory_set_data_handle_v2(
-                         operand.inner.get(), scratch + operand.scratchOffset,
-                         nullptr),
-                     "memory_set_data_handle"));
+      BESSEMER_RETURN_IF_ERROR(bindTo(operand.inner, operand.scratchOffset));
+  if (partial)
+    BESSEMER_RETURN_IF_ERROR(bindTo(partial, partialOffset));
   if (dnnl.memory_desc_get_size(&scratchpadDesc) == 0)
     return {};
   BESSEMER_RETURN_IF_ERROR(
@@ -239,7 +249,19 @@ Status Convolution::bindScratch(std::byte *scratch) {
   return {};
 }
 
-Status Convolution::runReorder(const OneDnnStream &stream, Operand &operand) {
+Status Convolution::bind(const OneDnnStream &stream, Operand &operand,
+                         void *address) {
+  if (operand.boundTo == address)
+    return {};
+  operand.boundTo = address;
+  return dnnlStatus(dnnl.memory_set_data_handle_v2(operand.row.get(), address,
+                                                   stream.get()),
+                    "memory_set_data_handle");
+}
+
+Status Convolution::reorder(const OneDnnStream &stream, Operand &operand) {
+  if (!operand.reorder)
+    return {};
   dnnl_memory_t row = operand.row.get(), inner = operand.inner.get();
   const dnnl_exec_arg_t pair[] = {
       {DNNL_ARG_FROM, operand.isResult ? inner : row},
@@ -249,26 +271,54 @@ Status Convolution::runReorder(const OneDnnStream &stream, Operand &operand) {
       "reorder");
 }
 
-Status Convolution::run(const OneDnnStream &stream, void *const *addresses) {
+Status Convolution::runChunk(const OneDnnStream &stream,
+                             void *const *addresses, int64_t index) {
   for (size_t i = 0; i < operands.size(); ++i) {
     Operand &operand = operands[i];
-    if (operand.boundTo != addresses[i]) {
-      BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-          dnnl.memory_set_data_handle_v2(operand.row.get(), addresses[i],
-                                         stream.get()),
-          "memory_set_data_handle"));
-      operand.boundTo = addresses[i];
-    }
-    if (operand.reorder && !operand.isResult)
-      BESSEMER_RETURN_IF_ERROR(runReorder(stream, operand));
+    // Weights and bias stay what the first chunk made of them.
+    if (index > 0 && !operand.chunkStride)
+      continue;
+    BESSEMER_RETURN_IF_ERROR(
+        bind(stream, operand,
+             static_cast<std::byte *>(addresses[i]) +
+                 operand.chunkStride * uint64_t(index)));
+    if (!operand.isResult)
+      BESSEMER_RETURN_IF_ERROR(reorder(stream, operand));
   }
-  BESSEMER_RETURN_IF_ERROR(
-      dnnlStatus(dnnl.primitive_execute(primitive.get(), stream.get(),
-                                        int(arguments.size()),
-                                        arguments.data()),
-                 "convolution"));
-  if (operands.back().reorder)
-    return runReorder(stream, operands.back());
+  dnnl_memory_t &result = arguments[operands.size() - 1].memory;
+  dnnl_memory_t first = result;
+  if (partial && index > 0)
+    result = partial.get();
+  Status status = dnnlStatus(
+      dnnl.primitive_execute(primitive.get(), stream.get(),
+                             int(arguments.size()), arguments.data()),
+      "convolution");
+  result = first;
+  return status;
+}
+
+/// Adds the last chunk's weight gradient, element by element in the
+/// primitive's own layout.
+void Convolution::addPartial(void *const *addresses) {
+  const Operand &result = operands.back();
+  auto *sum = static_cast<float *>(
+      result.inner ? static_cast<void *>(scratchBase + result.scratchOffset)
+                   : addresses[operands.size() - 1]);
+  const auto *part =
+      reinterpret_cast<const float *>(scratchBase + partialOffset);
+  for (uint64_t i = 0; i < partialBytes / sizeof(float); ++i)
+    sum[i] += part[i];
+}
+
+Status Convolution::run(const OneDnnStream &stream, void *const *addresses) {
+  Operand &result = operands.back();
+  for (int64_t index = 0; index < chunks; ++index) {
+    BESSEMER_RETURN_IF_ERROR(runChunk(stream, addresses, index));
+    if (partial && index > 0)
+      addPartial(addresses);
+    if (result.chunkStride || index + 1 == chunks)
+      BESSEMER_RETURN_IF_ERROR(reorder(stream, result));
+  }
   return {};
 }
 

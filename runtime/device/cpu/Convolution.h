@@ -3,50 +3,23 @@
 // chose, and the reorders between them and the caller's row-major tensors.
 #pragma once
 
-#include "bessemer/Format/bessemer_generated.h"
+#include "device/cpu/ConvolutionShape.h"
 #include "device/cpu/OneDnn.h"
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
 namespace bessemer::runtime {
 
-/// What is computed; equal shapes share a plan.
-struct ConvolutionShape {
-  explicit ConvolutionShape(const format::Convolution &description);
-
-  format::ConvolutionKind kind;
-  bool hasBias;
-  std::array<int64_t, 4> x, w, y;
-  /// Dilations count from 1, as in ONNX.
-  std::array<int64_t, 2> strides, dilations;
-  /// Top, left, bottom, right.
-  std::array<int64_t, 4> pads;
-  int64_t groups;
-
-  bool operator==(const ConvolutionShape &) const = default;
-};
-
-/// In which layout the primitive meets the images.
-enum class ImageLayout {
-  /// By a rule on the shape; never by measuring, as that would change results
-  /// from one run to the next.
-  Choose,
-  /// As they are, row-major.
-  Row,
-  /// In the layout that oneDNN prefers, reordered before and after.
-  Blocked
-};
-
 class Convolution {
 public:
-  /// Plans for the current OpenMP thread count.
+  /// Plans for that many threads, which OpenMP's default must be as well, now
+  /// and in each run. `blockedImages` overrules the rule, for measurements.
   static Expected<std::unique_ptr<Convolution>>
   create(const OneDnnStream &stream, const ConvolutionShape &shape,
-         ImageLayout layout = ImageLayout::Choose);
+         int threads, const bool *blockedImages = nullptr);
 
-  const ConvolutionShape &shape() const { return description; }
+  const ConvolutionShape &shape() const { return whole; }
   /// Reordered operands and the primitive's own scratch.
   uint64_t scratchBytes() const { return scratchSize; }
   /// Gives it that much scratch, aligned to 64 bytes, which others may use
@@ -57,13 +30,15 @@ public:
 
 private:
   Convolution(const OneDnn &dnnl, const ConvolutionShape &shape)
-      : dnnl(dnnl), description(shape) {}
+      : dnnl(dnnl), whole(shape), chunk(shape) {}
 
   struct Operand {
-    int argument;
+    int argument = 0;
     bool isResult = false;
+    /// Bytes from one chunk's images to the next; 0: the same in each chunk.
+    uint64_t chunkStride = 0;
     dnnl_memory_desc_t rowDesc, innerDesc;
-    /// The caller's tensor.
+    /// The caller's tensor, or a chunk of it.
     DnnlMemory row;
     void *boundTo = nullptr;
     /// The primitive's view of it, in scratch, when the layouts differ.
@@ -72,15 +47,23 @@ private:
     DnnlPrimitive reorder;
   };
 
-  Status plan(ImageLayout layout);
-  Status planOperand(Operand &operand, dnnl_query_t query);
-  Status createPrimitive(const dnnl_convolution_desc_t &desc,
-                         const_dnnl_primitive_desc_t forward);
+  Status plan(int threads, bool blocked);
+  Status createPrimitive(bool blocked);
+  Status addOperands();
+  Status addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
+                    dnnl_query_t query, bool isResult = false);
   uint64_t reserve(uint64_t bytes);
-  Status runReorder(const OneDnnStream &stream, Operand &operand);
+
+  Status bind(const OneDnnStream &stream, Operand &operand, void *address);
+  Status reorder(const OneDnnStream &stream, Operand &operand);
+  Status runChunk(const OneDnnStream &stream, void *const *addresses,
+                  int64_t index);
+  void addPartial(void *const *addresses);
 
   const OneDnn &dnnl;
-  ConvolutionShape description;
+  /// The convolution, and what one run of the primitive computes of it.
+  ConvolutionShape whole, chunk;
+  int64_t chunks = 1;
   std::vector<Operand> operands;
   DnnlAttr userScratch;
   DnnlPrimitiveDesc primitiveDesc;
@@ -88,8 +71,13 @@ private:
   DnnlMemory scratchpad;
   dnnl_memory_desc_t scratchpadDesc;
   uint64_t scratchpadOffset = 0;
+  /// The weight gradient of the chunks after the first, to be added to it.
+  DnnlMemory partial;
+  uint64_t partialOffset = 0;
+  uint64_t partialBytes = 0;
+  std::byte *scratchBase = nullptr;
   uint64_t scratchSize = 0;
-  /// Prebuilt arguments of the primitive.
+  /// Prebuilt arguments of the primitive, the result last of the operands.
   std::vector<dnnl_exec_arg_t> arguments;
 };
 

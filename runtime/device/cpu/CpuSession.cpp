@@ -213,7 +213,7 @@ CpuSession::convolution(const format::Convolution &description) {
     if (known->shape() == shape)
       return known.get();
   OmpThreads scope(threadCount);
-  auto created = Convolution::create(*stream, shape);
+  auto created = Convolution::create(*stream, shape, threadCount);
   if (!created)
     return created.status();
   report.libraryScratch =
