@@ -7,6 +7,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace bessemer;
 using namespace bessemer::exec;
 
 #include "bessemer/Dialect/Exec/IR/ExecDialect.cpp.inc"
@@ -26,6 +27,18 @@ void ExecDialect::initialize() {
 #define GET_OP_LIST
 #include "bessemer/Dialect/Exec/IR/ExecOps.cpp.inc"
       >();
+}
+
+/// Buffers are the operands, then the results: operand i must be argument i.
+LogicalResult KernelOp::verify() {
+  Block &block = getBody().front();
+  if (!llvm::hasSingleElement(block) ||
+      !isa<kern::KernelOpInterface>(block.front()))
+    return emitOpError("expected one kern op in its body");
+  if (!llvm::equal(block.front().getOperands(), block.getArguments()))
+    return emitOpError("expected the operands of its kern op to be the "
+                       "arguments of its block, in order");
+  return success();
 }
 
 LogicalResult ProgramOp::verify() {

@@ -50,6 +50,7 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The kern op.
     ::mlir::Operation *getKernelOp() { return &getBody().front().front(); }
@@ -95,11 +96,18 @@ def Exec_ArenaOp : Exec_Op<"arena", [Symbol, HasParent<"ProgramOp">]> {
   let assemblyFormat = "$sym_name $kind `bytes` `=` $bytes attr-dict";
 }
 
-class Exec_Command<string mnemonic> : Exec_Op<mnemonic, [HasParent<"ProgramOp">]>;
+/// A command. `label` says which model nodes it comes from (`conv1
+/// (model.py:41)`), for traces and errors. `values` has one number per slice,
+/// in order: slices with equal numbers hold the same value, so that
+/// `exec-verify` can tell a clobbered value from the one meant.
+class Exec_Command<string mnemonic> : Exec_Op<mnemonic, [HasParent<"ProgramOp">]> {
+  dag commandAttrs = (ins OptionalAttr<StrAttr>:$label,
+                          OptionalAttr<DenseI64ArrayAttr>:$values);
+}
 
 def Exec_LaunchOp : Exec_Command<"launch"> {
   let summary = "runs all tiles of a kernel";
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Exec_SliceArrayAttr:$operands);
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel, Exec_SliceArrayAttr:$operands), commandAttrs);
   let assemblyFormat = "$kernel `operands` `=` $operands attr-dict";
 }
 
@@ -107,25 +115,27 @@ def Exec_LibraryOp : Exec_Command<"library"> {
   let summary = "calls a vendor library";
   let description = [{
     `descriptor` holds what the library call needs (for convolution: kind,
-    shapes, strides, pads, dilations, groups, layouts).
+    shapes, strides, pads, dilations, groups, layouts). The last operand is
+    the result.
 
     ```mlir
     exec.library "onednn.convolution" operands = [#exec.slice<@in0[0, 1024]>] descriptor = {kind = "forward"}
     ```
   }];
-  let arguments = (ins StrAttr:$library, Exec_SliceArrayAttr:$operands, DictionaryAttr:$descriptor);
+  let arguments = !con((ins StrAttr:$library, Exec_SliceArrayAttr:$operands,
+                            DictionaryAttr:$descriptor), commandAttrs);
   let assemblyFormat = "$library `operands` `=` $operands `descriptor` `=` $descriptor attr-dict";
 }
 
 def Exec_CopyOp : Exec_Command<"copy"> {
   let summary = "copies a slice to another of equal size";
-  let arguments = (ins Exec_SliceAttr:$from, Exec_SliceAttr:$to);
+  let arguments = !con((ins Exec_SliceAttr:$from, Exec_SliceAttr:$to), commandAttrs);
   let assemblyFormat = "$from `to` $to attr-dict";
 }
 
 def Exec_FillOp : Exec_Command<"fill"> {
   let summary = "repeats `pattern` (of `width` bytes) over a slice";
-  let arguments = (ins Exec_SliceAttr:$to, I64Attr:$pattern, I64Attr:$width);
+  let arguments = !con((ins Exec_SliceAttr:$to, I64Attr:$pattern, I64Attr:$width), commandAttrs);
   let assemblyFormat = "$to `pattern` `=` $pattern `width` `=` $width attr-dict";
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The memory stage: kern -> exec. See Passes.td.
+
+#ifndef BESSEMER_MEMORY_PASSES_H
+#define BESSEMER_MEMORY_PASSES_H
+
+#include "bessemer/Dialect/Exec/IR/Exec.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace bessemer {
+
+#define GEN_PASS_DECL
+#include "bessemer/Memory/Passes.h.inc"
+
+/// Order, memory, verification: a module of the kern level becomes one of the
+/// exec level.
+void buildMemoryPipeline(mlir::OpPassManager &manager);
+
+/// Registers the passes and the pipeline `memory` for use by name.
+void registerMemoryPasses();
+
+} // namespace bessemer
+
+#endif // BESSEMER_MEMORY_PASSES_H

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of the memory stage's passes.
+
+#include "bessemer/Memory/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace bessemer {
+#define GEN_PASS_REGISTRATION
+#include "bessemer/Memory/Passes.h.inc"
+} // namespace bessemer
+
+void bessemer::buildMemoryPipeline(OpPassManager &manager) {
+  manager.addPass(createKernScheduleOrder());
+  manager.addPass(createKernToExec());
+  manager.addPass(createExecVerify());
+}
+
+void bessemer::registerMemoryPasses() {
+  registerMemoryStagePasses();
+  PassPipelineRegistration<>("memory", "kern -> exec", buildMemoryPipeline);
+}
