@@ -71,3 +71,6 @@ int64_t UpdateOp::getTileCount() {
         getChunk());
   return tiles;
 }
+
+/// An empty builder body in the .td is only a declaration.
+void YieldOp::build(OpBuilder &, OperationState &) {}
