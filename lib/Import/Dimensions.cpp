@@ -80,8 +80,8 @@ ingest::bindDimensions(onnx::GraphProto &graph,
 
   std::map<std::string, int64_t> given = options.dims;
   std::optional<int64_t> batch = options.batch;
-  bool hasBatchSymbol = llvm::any_of(
-      symbols, [](const Symbol &s) { return s.name == "batch"; });
+  bool hasBatchSymbol =
+      llvm::any_of(symbols, [](const Symbol &s) { return s.name == "batch"; });
   if (auto it = given.find("batch"); it != given.end() && !hasBatchSymbol) {
     if (!batch)
       batch = it->second;
@@ -137,8 +137,8 @@ ingest::bindDimensions(onnx::GraphProto &graph,
     fail("input '" + fixedBatch.front().first +
          "' was exported with the fixed batch " +
          std::to_string(fixedBatch.front().second) + ", got batch " +
-         std::to_string(*batch) + "; export with a dynamic one: " +
-         exportAdvice);
+         std::to_string(*batch) +
+         "; export with a dynamic one: " + exportAdvice);
   if (diagnostics.errors.size() != errors)
     return llvm::failure();
   return bound;

@@ -13,7 +13,7 @@ using onnx::TensorProto;
 
 template <typename Ints, typename Floats>
 static FoldResult foldBinary(const Folding &f, Ints onInts, Floats onFloats,
-                         bool isPredicate = false) {
+                             bool isPredicate = false) {
   const Literal *a = f.literal(0), *b = f.literal(1);
   if (!a || !b || a->elementType != b->elementType)
     return std::nullopt;
@@ -106,8 +106,7 @@ static FoldResult foldMax(const Folding &f) {
 template <typename Compare>
 static FoldResult foldCompare(const Folding &f, Compare compare) {
   return foldBinary(
-      f,
-      [&](int64_t a, int64_t b) -> IntResult { return compare(a, b); },
+      f, [&](int64_t a, int64_t b) -> IntResult { return compare(a, b); },
       [&](double a, double b) { return compare(a, b) ? 1.0 : 0.0; },
       /*isPredicate=*/true);
 }
@@ -267,8 +266,7 @@ static FoldResult foldIdentity(const Folding &f) {
 }
 
 static FoldResult foldWhere(const Folding &f) {
-  const Literal *condition = f.literal(0), *a = f.literal(1),
-                *b = f.literal(2);
+  const Literal *condition = f.literal(0), *a = f.literal(1), *b = f.literal(2);
   if (!condition || !a || !b || a->elementType != b->elementType)
     return std::nullopt;
   auto shape = broadcastShapes(a->shape, b->shape);
@@ -288,7 +286,7 @@ static FoldResult foldWhere(const Folding &f) {
 /// Shape arithmetic only needs products and sums over a whole list.
 template <typename Combine>
 static FoldResult foldReduceAll(const Folding &f, int64_t initial,
-                            Combine combine) {
+                                Combine combine) {
   const Literal *data = f.literal(0);
   if (!data || data->isFloat() || (f.has(1) && !f.literal(1)))
     return std::nullopt;

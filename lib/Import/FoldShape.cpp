@@ -90,8 +90,8 @@ static FoldResult foldConcat(const Folding &f) {
       llvm::any_of(f.operands, [](const auto &o) { return !o.literal; }))
     return std::nullopt;
   const Literal &first = *f.literal(0);
-  auto axis = Folding::normalAxis(intAttribute(f.node, "axis", 0),
-                                  first.shape.size());
+  auto axis =
+      Folding::normalAxis(intAttribute(f.node, "axis", 0), first.shape.size());
   if (!axis)
     return std::nullopt;
   Shape shape = first.shape;
@@ -123,14 +123,13 @@ static FoldResult foldGather(const Folding &f) {
   const Literal *data = f.literal(0), *indices = f.literal(1);
   if (!data || !indices || indices->isFloat())
     return std::nullopt;
-  auto axis = Folding::normalAxis(intAttribute(f.node, "axis", 0),
-                                  data->shape.size());
+  auto axis =
+      Folding::normalAxis(intAttribute(f.node, "axis", 0), data->shape.size());
   if (!axis)
     return std::nullopt;
   Shape shape(data->shape.begin(), data->shape.begin() + *axis);
   shape.insert(shape.end(), indices->shape.begin(), indices->shape.end());
-  shape.insert(shape.end(), data->shape.begin() + *axis + 1,
-               data->shape.end());
+  shape.insert(shape.end(), data->shape.begin() + *axis + 1, data->shape.end());
   if (product(shape) > largestFolded)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
@@ -177,8 +176,7 @@ static FoldResult foldSlice(const Folding &f) {
     step[*axis] = stride;
     int64_t length = stride > 0 ? end - begin[*axis] : begin[*axis] - end;
     int64_t magnitude = std::abs(stride);
-    shape[*axis] =
-        length <= 0 ? 0 : (length - 1) / magnitude + 1;
+    shape[*axis] = length <= 0 ? 0 : (length - 1) / magnitude + 1;
   }
   Literal result = emptyLike(data->elementType, shape);
   for (int64_t i = 0, end = product(shape); i < end; ++i) {
@@ -325,19 +323,18 @@ static FoldResult foldTile(const Folding &f) {
 static FoldResult foldRange(const Folding &f) {
   const Literal *start = f.literal(0), *limit = f.literal(1),
                 *delta = f.literal(2);
-  if (!start || !limit || !delta || start->size() != 1 ||
-      limit->size() != 1 || delta->size() != 1 || delta->at(0) == 0)
+  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 ||
+      delta->size() != 1 || delta->at(0) == 0)
     return std::nullopt;
-  double length =
-      std::ceil((limit->at(0) - start->at(0)) / delta->at(0));
+  double length = std::ceil((limit->at(0) - start->at(0)) / delta->at(0));
   int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
   if (count > largestFolded)
     return std::nullopt;
   Literal result = emptyLike(start->elementType, {count});
   for (int64_t i = 0; i < count; ++i)
     if (result.isFloat())
-      result.floats[i] = roundTo(result.elementType,
-                                 start->floats[0] + i * delta->floats[0]);
+      result.floats[i] =
+          roundTo(result.elementType, start->floats[0] + i * delta->floats[0]);
     else
       result.ints[i] = start->ints[0] + i * delta->ints[0];
   return result;

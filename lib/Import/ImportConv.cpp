@@ -31,12 +31,12 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
   Windows w;
   w.input.assign(n.shape(0).drop_front(2).begin(), n.shape(0).end());
   w.kernel.assign(kernel.begin(), kernel.end());
-  auto strides = intsAttribute(n.node, "strides",
-                               std::vector<int64_t>(spatial, 1));
-  auto dilations = intsAttribute(n.node, "dilations",
-                                 std::vector<int64_t>(spatial, 1));
-  auto pads = intsAttribute(n.node, "pads",
-                            std::vector<int64_t>(2 * spatial, 0));
+  auto strides =
+      intsAttribute(n.node, "strides", std::vector<int64_t>(spatial, 1));
+  auto dilations =
+      intsAttribute(n.node, "dilations", std::vector<int64_t>(spatial, 1));
+  auto pads =
+      intsAttribute(n.node, "pads", std::vector<int64_t>(2 * spatial, 0));
   StringRef autoPad = stringAttribute(n.node, "auto_pad", "NOTSET");
   if (kernel.size() != spatial || strides.size() != spatial ||
       dilations.size() != spatial || pads.size() != 2 * spatial)
@@ -81,8 +81,8 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
     w.output.push_back(count);
   }
   if (spatial == 1) {
-    for (auto *sizes : {&w.input, &w.kernel, &w.strides, &w.dilations,
-                        &w.output})
+    for (auto *sizes :
+         {&w.input, &w.kernel, &w.strides, &w.dilations, &w.output})
       sizes->push_back(1);
     w.begin.push_back(0);
     w.end.push_back(0);
@@ -177,10 +177,10 @@ template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
   bool countsPad = kind == graph::PoolKind::Average &&
                    intAttribute(n.node, "count_include_pad", 0) != 0 &&
                    llvm::any_of(pads, [](int64_t pad) { return pad != 0; });
-  Value result = graph::PoolOp::create(
-      n.builder, n.loc, resultType(n, *w, n.shape(0)[1]), kind,
-      to2D(n, n.value(0)), w->kernel, w->strides, pads, w->dilations,
-      countsPad);
+  Value result =
+      graph::PoolOp::create(n.builder, n.loc, resultType(n, *w, n.shape(0)[1]),
+                            kind, to2D(n, n.value(0)), w->kernel, w->strides,
+                            pads, w->dilations, countsPad);
   n.setResult(from2D(n, result));
   return success();
 }

@@ -40,10 +40,10 @@ static LogicalResult importCompare(NodeImport &n) {
   Value a, b;
   if (failed(broadcastBoth(n, a, b)))
     return failure();
-  n.setResult(n.isFloat(0)
-                  ? Value(arith::CmpFOp::create(n.builder, n.loc, onFloats, a, b))
-                  : Value(arith::CmpIOp::create(n.builder, n.loc, onInts, a,
-                                                b)));
+  n.setResult(
+      n.isFloat(0)
+          ? Value(arith::CmpFOp::create(n.builder, n.loc, onFloats, a, b))
+          : Value(arith::CmpIOp::create(n.builder, n.loc, onInts, a, b)));
   return success();
 }
 
@@ -64,8 +64,7 @@ static LogicalResult importSub(NodeImport &n) {
     auto shape = n.broadcastShape();
     if (sigmoid != n.state.sigmoidOf.end() && succeeded(shape) &&
         ArrayRef<int64_t>(*shape) == n.shape(1)) {
-      Value negated =
-          arith::NegFOp::create(n.builder, n.loc, sigmoid->second);
+      Value negated = arith::NegFOp::create(n.builder, n.loc, sigmoid->second);
       Value result = n.sigmoid(negated);
       n.state.sigmoidOf[result] = negated;
       n.setResult(result);
@@ -102,8 +101,8 @@ static LogicalResult importMean(NodeImport &n) {
       failed(importVariadic<arith::AddFOp, arith::AddIOp>(n)))
     return failure();
   Value sum = n.getResults().front();
-  n.setResult(arith::MulFOp::create(
-      n.builder, n.loc, sum, n.splatLike(sum, 1.0 / n.operandCount())));
+  n.setResult(arith::MulFOp::create(n.builder, n.loc, sum,
+                                    n.splatLike(sum, 1.0 / n.operandCount())));
   return success();
 }
 
@@ -131,8 +130,8 @@ static LogicalResult importPow(NodeImport &n) {
       n.setResult(
           arith::DivFOp::create(n.builder, n.loc, n.splatLike(x, 1), x));
     } else {
-      n.setResult(math::PowFOp::create(n.builder, n.loc, x,
-                                       n.splatLike(x, *exponent)));
+      n.setResult(
+          math::PowFOp::create(n.builder, n.loc, x, n.splatLike(x, *exponent)));
     }
     return success();
   }
@@ -197,13 +196,11 @@ static LogicalResult importLog(NodeImport &n) {
   Value x = n.value(0);
   if (auto it = n.state.sigmoidOf.find(x); it != n.state.sigmoidOf.end()) {
     Value negated = arith::NegFOp::create(n.builder, n.loc, it->second);
-    n.setResult(
-        arith::NegFOp::create(n.builder, n.loc, n.softplus(negated)));
+    n.setResult(arith::NegFOp::create(n.builder, n.loc, n.softplus(negated)));
   } else if (auto it = n.state.softmaxOf.find(x);
              it != n.state.softmaxOf.end()) {
-    n.setResult(graph::LogSoftmaxOp::create(n.builder, n.loc, x.getType(),
-                                            it->second.first,
-                                            it->second.second));
+    n.setResult(graph::LogSoftmaxOp::create(
+        n.builder, n.loc, x.getType(), it->second.first, it->second.second));
   } else {
     n.setResult(math::LogOp::create(n.builder, n.loc, x));
   }
@@ -215,13 +212,11 @@ static LogicalResult importLog(NodeImport &n) {
 //===----------------------------------------------------------------------===//
 
 static Value maximum(NodeImport &n, Value x, double bound) {
-  return arith::MaximumFOp::create(n.builder, n.loc, x,
-                                   n.splatLike(x, bound));
+  return arith::MaximumFOp::create(n.builder, n.loc, x, n.splatLike(x, bound));
 }
 
 static Value minimum(NodeImport &n, Value x, double bound) {
-  return arith::MinimumFOp::create(n.builder, n.loc, x,
-                                   n.splatLike(x, bound));
+  return arith::MinimumFOp::create(n.builder, n.loc, x, n.splatLike(x, bound));
 }
 
 static Value scaled(NodeImport &n, Value x, double factor) {
@@ -241,9 +236,8 @@ static LogicalResult importRelu(NodeImport &n) {
 
 /// `positive` where x > 0, else `negative`.
 static Value bySign(NodeImport &n, Value x, Value positive, Value negative) {
-  Value isPositive =
-      arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::OGT, x,
-                            n.splatLike(x, 0));
+  Value isPositive = arith::CmpFOp::create(
+      n.builder, n.loc, arith::CmpFPredicate::OGT, x, n.splatLike(x, 0));
   return arith::SelectOp::create(n.builder, n.loc, isPositive, positive,
                                  negative);
 }
@@ -266,8 +260,8 @@ static LogicalResult importPRelu(NodeImport &n) {
   if (ArrayRef<int64_t>(*shape) != n.shape(0))
     return n.fail("the slope is larger than the input");
   Value x = n.value(0);
-  Value negative = arith::MulFOp::create(n.builder, n.loc, x,
-                                         n.broadcastTo(1, *shape));
+  Value negative =
+      arith::MulFOp::create(n.builder, n.loc, x, n.broadcastTo(1, *shape));
   n.setResult(bySign(n, x, x, negative));
   return success();
 }
@@ -298,8 +292,8 @@ static LogicalResult importExponentialUnit(NodeImport &n, double alpha,
   Value negative = bySign(n, x, n.splatLike(x, 0), x);
   if (divisor != 1)
     negative = scaled(n, negative, 1 / divisor);
-  Value tail = scaled(n, math::ExpM1Op::create(n.builder, n.loc, negative),
-                      alpha);
+  Value tail =
+      scaled(n, math::ExpM1Op::create(n.builder, n.loc, negative), alpha);
   Value result = bySign(n, x, x, tail);
   n.setResult(gamma == 1 ? result : scaled(n, result, gamma));
   return success();
@@ -323,8 +317,7 @@ static Value hardSigmoid(NodeImport &n, Value x, double alpha, double beta) {
 static LogicalResult importHardSigmoid(NodeImport &n) {
   if (failed(n.requireFloat(0)))
     return failure();
-  n.setResult(hardSigmoid(n, n.value(0),
-                          floatAttribute(n.node, "alpha", 0.2f),
+  n.setResult(hardSigmoid(n, n.value(0), floatAttribute(n.node, "alpha", 0.2f),
                           floatAttribute(n.node, "beta", 0.5f)));
   return success();
 }

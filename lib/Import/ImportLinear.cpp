@@ -94,9 +94,8 @@ static LogicalResult importMatMul(NodeImport &n) {
   int64_t rank = batch.size();
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   n.setResult(graph::ContractOp::create(
-      n.builder, n.loc, a, b, ArrayRef<int64_t>(dims),
-      ArrayRef<int64_t>(dims), ArrayRef<int64_t>{rank + 1},
-      ArrayRef<int64_t>{rank}));
+      n.builder, n.loc, a, b, ArrayRef<int64_t>(dims), ArrayRef<int64_t>(dims),
+      ArrayRef<int64_t>{rank + 1}, ArrayRef<int64_t>{rank}));
   return success();
 }
 

@@ -61,14 +61,11 @@ static LogicalResult importBatchNorm(NodeImport &n) {
   auto mean = ownStatistic(n, 3), variance = ownStatistic(n, 4);
   if (failed(mean) || failed(variance))
     return failure();
-  auto op = graph::BatchNormOp::create(
+  n.setResult(graph::BatchNormOp::create(
       n.builder, n.loc, n.type(0), n.value(0), n.value(1), n.value(2), *mean,
       *variance,
       n.builder.getF64FloatAttr(floatAttribute(n.node, "epsilon", 1e-5f)),
-      n.builder.getF64FloatAttr(floatAttribute(n.node, "momentum", 0.9f)));
-  if (n.state.isFrozen(n.node.input(3)) || n.state.isFrozen(n.node.input(4)))
-    op->setAttr("graph.frozen", n.builder.getUnitAttr());
-  n.setResult(op);
+      n.builder.getF64FloatAttr(floatAttribute(n.node, "momentum", 0.9f))));
   return success();
 }
 

@@ -2,11 +2,11 @@
 //
 // The stages of the import, in order.
 
-#include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "ModelImporter.h"
 #include "ModelSource.h"
 #include "Normalize.h"
 #include "ParameterRoles.h"
+#include "bessemer/Dialect/Graph/IR/Graph.h"
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -14,10 +14,10 @@ using namespace bessemer::ingest;
 /// The source model with the data of all initializers but the states': those
 /// come from a checkpoint when the trained model is exported.
 static std::string serializeSource(const ModelSource &source,
-                                   const ParameterRoles &roles) {
+                                   llvm::ArrayRef<InitializerInfo> roles) {
   onnx::ModelProto model = source.model;
   std::set<std::string> states;
-  for (const InitializerInfo &info : roles.initializers)
+  for (const InitializerInfo &info : roles)
     if (info.role != "constant")
       states.insert(info.name);
   auto &tensors = *model.mutable_graph()->mutable_initializer();
@@ -55,7 +55,7 @@ bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
   ImportedModel imported;
   imported.module = std::move(*module);
   imported.sourceModel = serializeSource(*source, *roles);
-  imported.initializers = std::move(roles->initializers);
+  imported.initializers = std::move(*roles);
   imported.dims = std::move(normalized->dims);
   imported.fromPyTorch = source->model.producer_name() == "pytorch";
   return imported;

@@ -70,8 +70,7 @@ static LogicalResult importReduceMean(NodeImport &n) {
     Value sum = graph::buildReduce(n.builder, n.loc, graph::ReduceKind::Sum,
                                    result, *axes);
     result = arith::MulFOp::create(
-        n.builder, n.loc, sum,
-        n.splatLike(sum, 1.0 / reducedCount(n, *axes)));
+        n.builder, n.loc, sum, n.splatLike(sum, 1.0 / reducedCount(n, *axes)));
   }
   n.setResult(withKeptDims(n, result, *axes));
   return success();
@@ -84,14 +83,14 @@ template <bool isAverage> static LogicalResult importGlobalPool(NodeImport &n) {
   if (n.rank(0) < 3)
     return n.fail("expected spatial dimensions, got rank " + Twine(n.rank(0)));
   auto axes = llvm::to_vector(llvm::seq<int64_t>(2, n.rank(0)));
-  Value result = graph::buildReduce(
-      n.builder, n.loc,
-      isAverage ? graph::ReduceKind::Sum : graph::ReduceKind::Max, n.value(0),
-      axes);
+  Value result = graph::buildReduce(n.builder, n.loc,
+                                    isAverage ? graph::ReduceKind::Sum
+                                              : graph::ReduceKind::Max,
+                                    n.value(0), axes);
   if (isAverage)
-    result = arith::MulFOp::create(
-        n.builder, n.loc, result,
-        n.splatLike(result, 1.0 / reducedCount(n, axes)));
+    result =
+        arith::MulFOp::create(n.builder, n.loc, result,
+                              n.splatLike(result, 1.0 / reducedCount(n, axes)));
   n.setResult(withKeptDims(n, result, axes));
   return success();
 }

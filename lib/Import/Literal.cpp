@@ -28,7 +28,9 @@ int64_t ingest::product(llvm::ArrayRef<int64_t> shape) {
 
 bool Literal::isFloat() const { return isFloatType(elementType); }
 
-int64_t Literal::size() const { return isFloat() ? floats.size() : ints.size(); }
+int64_t Literal::size() const {
+  return isFloat() ? floats.size() : ints.size();
+}
 
 double Literal::at(int64_t index) const {
   return isFloat() ? floats[index] : static_cast<double>(ints[index]);
@@ -120,7 +122,7 @@ Literal ingest::emptyLike(int32_t type, Shape shape) {
 }
 
 void ingest::copyElement(const Literal &from, int64_t i, Literal &to,
-                        int64_t j) {
+                         int64_t j) {
   if (to.isFloat())
     to.floats[j] = from.floats[i];
   else
@@ -128,7 +130,7 @@ void ingest::copyElement(const Literal &from, int64_t i, Literal &to,
 }
 
 std::optional<Shape> ingest::broadcastShapes(llvm::ArrayRef<int64_t> a,
-                                            llvm::ArrayRef<int64_t> b) {
+                                             llvm::ArrayRef<int64_t> b) {
   Shape result(std::max(a.size(), b.size()));
   for (size_t i = 0; i < result.size(); ++i) {
     int64_t sizeA = i < a.size() ? a[a.size() - 1 - i] : 1;
@@ -141,7 +143,7 @@ std::optional<Shape> ingest::broadcastShapes(llvm::ArrayRef<int64_t> a,
 }
 
 int64_t ingest::sourceIndex(llvm::ArrayRef<int64_t> shape, int64_t index,
-                           llvm::ArrayRef<int64_t> source) {
+                            llvm::ArrayRef<int64_t> source) {
   int64_t result = 0, stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t size = shape[shape.size() - 1 - i];

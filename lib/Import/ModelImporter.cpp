@@ -37,7 +37,8 @@ namespace {
 class ModelImporter {
 public:
   ModelImporter(MLIRContext &context, const ModelSource &source,
-                const NormalizedModel &normalized, ParameterRoles &roles,
+                const NormalizedModel &normalized,
+                std::vector<InitializerInfo> &roles,
                 ImportDiagnostics &diagnostics)
       : source(source), normalized(normalized), roles(roles),
         diagnostics(diagnostics), builder(&context) {
@@ -45,11 +46,8 @@ public:
     state.duplicateState = [this](graph::ReadOp read, const std::string &name) {
       return duplicateState(read, name);
     };
-    state.isFrozen = [&roles](StringRef name) {
-      return roles.frozen.count(name.str()) != 0;
-    };
     for (const auto &[initializer, info] :
-         llvm::zip_equal(source.initializers, roles.initializers))
+         llvm::zip_equal(source.initializers, roles))
       initializers[initializer.name] = {&initializer, &info};
   }
 
@@ -83,7 +81,7 @@ private:
 
   const ModelSource &source;
   const NormalizedModel &normalized;
-  ParameterRoles &roles;
+  std::vector<InitializerInfo> &roles;
   ImportDiagnostics &diagnostics;
   OpBuilder builder;
   OwningOpRef<ModuleOp> module;
@@ -122,11 +120,10 @@ static DenseResourceElementsAttr resourceOf(const Initializer &initializer,
 }
 
 Location ModelImporter::locationOf(const NodeOrigin &origin) {
-  Location line =
-      origin.file.empty()
-          ? Location(UnknownLoc::get(builder.getContext()))
-          : Location(FileLineColLoc::get(builder.getContext(), origin.file,
-                                         origin.line, 0));
+  Location line = origin.file.empty()
+                      ? Location(UnknownLoc::get(builder.getContext()))
+                      : Location(FileLineColLoc::get(
+                            builder.getContext(), origin.file, origin.line, 0));
   return NameLoc::get(builder.getStringAttr(origin.name), line);
 }
 
@@ -207,9 +204,9 @@ Value ModelImporter::readState(const std::string &name, RankedTensorType type) {
     builder.setInsertionPointAfter(lastRead);
   else
     builder.setInsertionPointToStart(&function.getBody().front());
-  lastRead = graph::ReadOp::create(builder, builder.getUnknownLoc(), type,
-                                   FlatSymbolRefAttr::get(
-                                       builder.getContext(), name));
+  lastRead =
+      graph::ReadOp::create(builder, builder.getUnknownLoc(), type,
+                            FlatSymbolRefAttr::get(builder.getContext(), name));
   return lastRead->getResult(0);
 }
 
@@ -221,7 +218,7 @@ Value ModelImporter::duplicateState(graph::ReadOp read,
   copy.name = info.name = name;
   info.why += ", split from '" + known.info->name + "'";
   createState(copy, info);
-  roles.initializers.push_back(info);
+  roles.push_back(info);
   return readState(name, cast<RankedTensorType>(read.getType()));
 }
 
@@ -229,8 +226,7 @@ Imported *ModelImporter::importInitializer(const std::string &name,
                                            const Known &known) {
   const Initializer &initializer = *known.initializer;
   Imported &imported = values[name];
-  Type element =
-      elementTypeOf(builder.getContext(), initializer.elementType);
+  Type element = elementTypeOf(builder.getContext(), initializer.elementType);
   if (element)
     imported.type = RankedTensorType::get(initializer.shape, element);
 
@@ -260,9 +256,9 @@ Imported *ModelImporter::importInitializer(const std::string &name,
     builder.setInsertionPointAfter(lastRead);
   else
     builder.setInsertionPointToStart(&function.getBody().front());
-  lastRead = arith::ConstantOp::create(builder, builder.getUnknownLoc(),
-                                       imported.type,
-                                       resourceOf(initializer, imported.type));
+  lastRead =
+      arith::ConstantOp::create(builder, builder.getUnknownLoc(), imported.type,
+                                resourceOf(initializer, imported.type));
   imported.value = lastRead->getResult(0);
   return &imported;
 }
@@ -385,16 +381,19 @@ void ModelImporter::eraseDeadOps() {
 
 FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
   size_t errors = diagnostics.errors.size();
-  module = ModuleOp::create(
-      builder, NameLoc::get(builder.getStringAttr(source.label)));
+  module = ModuleOp::create(builder,
+                            NameLoc::get(builder.getStringAttr(source.label)));
+  // Training needs it: frameworks differ in how running variances are updated.
+  if (const std::string &producer = source.model.producer_name();
+      !producer.empty())
+    (*module)->setAttr("graph.producer", builder.getStringAttr(producer));
   builder.setInsertionPointToEnd(module->getBody());
   countUses();
   importInputs();
   if (diagnostics.errors.size() != errors)
     return failure(); // the nodes would only repeat it
   // States in the order of the file.
-  for (auto [initializer, info] :
-       llvm::zip_equal(source.initializers, roles.initializers)) {
+  for (auto [initializer, info] : llvm::zip_equal(source.initializers, roles)) {
     if (info.role == "constant")
       continue;
     if (llvm::is_contained({"model", "predict", "eval_step", "train_step",
@@ -427,7 +426,8 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
 
 FailureOr<OwningOpRef<ModuleOp>>
 ingest::buildModule(MLIRContext &context, const ModelSource &source,
-                    const NormalizedModel &normalized, ParameterRoles &roles,
+                    const NormalizedModel &normalized,
+                    std::vector<InitializerInfo> &roles,
                     ImportDiagnostics &diagnostics) {
   return ModelImporter(context, source, normalized, roles, diagnostics).run();
 }

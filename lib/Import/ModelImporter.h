@@ -18,7 +18,8 @@ bool isKnownOp(const std::string &op);
 /// imported. Adds states that it had to make to `roles`.
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 buildModule(mlir::MLIRContext &context, const ModelSource &source,
-            const NormalizedModel &normalized, ParameterRoles &roles,
+            const NormalizedModel &normalized,
+            std::vector<InitializerInfo> &roles,
             ImportDiagnostics &diagnostics);
 
 } // namespace bessemer::ingest

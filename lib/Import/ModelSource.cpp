@@ -175,8 +175,7 @@ public:
     if (!entry->second)
       return fail("external data file '" + location + "' cannot be read");
     StringRef content = entry->second->getBuffer();
-    uint64_t needed =
-        elementCount(tensor) * elementBytes(tensor.data_type());
+    uint64_t needed = elementCount(tensor) * elementBytes(tensor.data_type());
     if (hasLength && length != needed)
       return fail("external data has " + llvm::Twine(length) +
                   " bytes, its shape needs " + llvm::Twine(needed));
@@ -254,9 +253,8 @@ static std::optional<std::string> parse(StringRef bytes, bool isText,
   return std::nullopt;
 }
 
-llvm::FailureOr<ModelSource>
-ingest::loadModel(const ImportOptions &options,
-                  ImportDiagnostics &diagnostics) {
+llvm::FailureOr<ModelSource> ingest::loadModel(const ImportOptions &options,
+                                               ImportDiagnostics &diagnostics) {
   ModelSource source;
   source.label = options.path.empty() ? "model" : options.path;
   auto fail = [&](const llvm::Twine &what) {
@@ -305,15 +303,16 @@ ingest::loadModel(const ImportOptions &options,
     initializer.shape.assign(tensor.dims().begin(), tensor.dims().end());
     initializer.owner = tensors;
     auto report = [&](const llvm::Twine &what) {
-      diagnostics.errors.push_back((source.label + ": initializer '" +
-                                    tensor.name() + "': " + what)
-                                       .str());
+      diagnostics.errors.push_back(
+          (source.label + ": initializer '" + tensor.name() + "': " + what)
+              .str());
     };
     if (!names.insert(tensor.name()).second) {
       report("is defined twice");
       continue;
     }
-    if (llvm::any_of(initializer.shape, [](int64_t size) { return size < 0; }) ||
+    if (llvm::any_of(initializer.shape,
+                     [](int64_t size) { return size < 0; }) ||
         elementBytes(tensor.data_type()) == 0) {
       report("has the unsupported element type " +
              elementTypeName(tensor.data_type()) + " or a negative size");

@@ -167,8 +167,8 @@ FailureOr<SmallVector<int64_t>> NodeImport::broadcastShape() {
       int64_t size = other[other.size() - 1 - k];
       int64_t &mine = result[result.size() - 1 - k];
       if (mine != size && mine != 1 && size != 1)
-        return fail("shapes " + shapeText(before) + " and " +
-                    shapeText(other) + " do not broadcast");
+        return fail("shapes " + shapeText(before) + " and " + shapeText(other) +
+                    " do not broadcast");
       if (mine == 1)
         mine = size;
     }
@@ -196,8 +196,8 @@ Value NodeImport::broadcastTo(Value value, ArrayRef<int64_t> target) {
     }
   value = reshape(value, kept);
   return graph::buildBroadcast(
-      builder, loc, value,
-      RankedTensorType::get(target, type.getElementType()), dims);
+      builder, loc, value, RankedTensorType::get(target, type.getElementType()),
+      dims);
 }
 
 // Both functions take exp of a value that is never positive, and choose with
@@ -206,11 +206,10 @@ Value NodeImport::broadcastTo(Value value, ArrayRef<int64_t> target) {
 
 Value NodeImport::sigmoid(Value x) {
   Value zero = splatLike(x, 0), one = splatLike(x, 1);
-  Value positive = arith::CmpFOp::create(builder, loc,
-                                         arith::CmpFPredicate::OGE, x, zero);
+  Value positive =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, x, zero);
   Value negated = arith::NegFOp::create(builder, loc, x);
-  Value exponent =
-      arith::SelectOp::create(builder, loc, positive, negated, x);
+  Value exponent = arith::SelectOp::create(builder, loc, positive, negated, x);
   Value e = math::ExpOp::create(builder, loc, exponent);
   Value numerator = arith::SelectOp::create(builder, loc, positive, one, e);
   Value denominator = arith::AddFOp::create(builder, loc, e, one);
@@ -219,11 +218,10 @@ Value NodeImport::sigmoid(Value x) {
 
 Value NodeImport::softplus(Value x) {
   Value zero = splatLike(x, 0);
-  Value positive = arith::CmpFOp::create(builder, loc,
-                                         arith::CmpFPredicate::OGE, x, zero);
+  Value positive =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, x, zero);
   Value negated = arith::NegFOp::create(builder, loc, x);
-  Value exponent =
-      arith::SelectOp::create(builder, loc, positive, negated, x);
+  Value exponent = arith::SelectOp::create(builder, loc, positive, negated, x);
   Value e = math::ExpOp::create(builder, loc, exponent);
   Value tail = math::Log1pOp::create(builder, loc, e);
   Value head = arith::SelectOp::create(builder, loc, positive, x, zero);

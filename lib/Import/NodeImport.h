@@ -30,8 +30,6 @@ struct ImportState {
   /// Makes a second state with the initial value of the first.
   std::function<mlir::Value(graph::ReadOp, const std::string &name)>
       duplicateState;
-  /// A `freeze` pattern matched this initializer.
-  std::function<bool(llvm::StringRef)> isFrozen;
 };
 
 /// A value while importing: known elements, or an SSA value, or both once the
@@ -45,8 +43,8 @@ struct Imported {
 class NodeImport {
 public:
   NodeImport(const onnx::NodeProto &node, std::vector<Imported *> operands,
-             unsigned usedOutputs, mlir::OpBuilder &builder,
-             mlir::Location loc, ImportState &state)
+             unsigned usedOutputs, mlir::OpBuilder &builder, mlir::Location loc,
+             ImportState &state)
       : node(node), builder(builder), loc(loc), state(state),
         operands(std::move(operands)), usedOutputs(usedOutputs) {}
 

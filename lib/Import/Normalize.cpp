@@ -141,10 +141,11 @@ static void tidyImports(ModelProto &model) {
 }
 
 /// Reports nodes that no stage could handle, all of them.
-static void reportUnknownOps(
-    const ModelProto &model, const Origins &origins, const std::string &label,
-    llvm::function_ref<bool(const std::string &)> isKnown,
-    ImportDiagnostics &diagnostics) {
+static void
+reportUnknownOps(const ModelProto &model, const Origins &origins,
+                 const std::string &label,
+                 llvm::function_ref<bool(const std::string &)> isKnown,
+                 ImportDiagnostics &diagnostics) {
   Opsets opsets = opsetsOf(model);
   forEachNode(model.graph(), [&](const NodeProto &node) {
     auto report = [&](const std::string &what) {
@@ -160,8 +161,8 @@ static void reportUnknownOps(
       return; // reported once, for the model
     const OpSchema *now = OpSchemaRegistry::Schema(
         node.op_type(), static_cast<int>(newestOpset()), "");
-    const OpSchema *then = OpSchemaRegistry::Schema(
-        node.op_type(), static_cast<int>(opset), "");
+    const OpSchema *then =
+        OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), "");
     if (!then && now) {
       // PyTorch 2.13 asked for opset 26 and later declares 18 and writes newer
       // ops.
@@ -205,8 +206,8 @@ class Expander {
 public:
   Expander(NormalizedModel &normalized,
            llvm::function_ref<bool(const std::string &)> isKnown)
-      : model(normalized.model), origins(normalized.origins),
-        isKnown(isKnown) {}
+      : model(normalized.model), origins(normalized.origins), isKnown(isKnown) {
+  }
 
   void run() {
     while (expand(*model.mutable_graph(), {})) {
@@ -290,11 +291,11 @@ private:
       for (NodeProto &inner : *body->mutable_node())
         origins.inherit(inner, node);
       for (const auto &[name, attribute] : schema->attributes()) {
-        bool given = llvm::any_of(
-            node.attribute(),
-            [&, &name = name](const auto &a) { return a.name() == name; });
-        if (!given && !attribute.required &&
-            attribute.default_value.has_name())
+        bool given =
+            llvm::any_of(node.attribute(), [&, &name = name](const auto &a) {
+              return a.name() == name;
+            });
+        if (!given && !attribute.required && attribute.default_value.has_name())
           *node.add_attribute() = attribute.default_value;
       }
       node.set_domain(domain);

@@ -145,10 +145,10 @@ public:
     for (const std::string &text : texts) {
       auto pattern = llvm::GlobPattern::create(text);
       if (!pattern) {
-        diagnostics.errors.push_back((label + ": the " + option + " pattern '" +
-                                      text + "' is not valid: " +
-                                      llvm::toString(pattern.takeError()))
-                                         .str());
+        diagnostics.errors.push_back(
+            (label + ": the " + option + " pattern '" + text +
+             "' is not valid: " + llvm::toString(pattern.takeError()))
+                .str());
         continue;
       }
       patterns.push_back(std::move(*pattern));
@@ -206,40 +206,36 @@ static void assignDefault(const Initializer &initializer, const Uses &uses,
     return;
   }
   if (hasMarks && mark != "PARAMETER")
-    return constant(mark.empty()
-                        ? "the exporter did not mark it as a parameter"
-                        : "marked " + mark.str() + " by the exporter");
+    return constant(mark.empty() ? "the exporter did not mark it as a parameter"
+                                 : "marked " + mark.str() + " by the exporter");
   if (!hasMarks) {
     if (uses.onlyOptions)
       return constant("is an option of the ops that use it");
-    if (!uses.layer && (initializer.shape.empty() ||
-                        (initializer.elementCount() == 1 &&
-                         isGeneratedName(initializer.name))))
+    if (!uses.layer &&
+        (initializer.shape.empty() || (initializer.elementCount() == 1 &&
+                                       isGeneratedName(initializer.name))))
       return constant("is a scalar constant");
     if (looksLikeMask(initializer))
       return constant("looks like a mask");
   }
   info.role = "parameter";
   info.trainable = true;
-  info.why = hasMarks ? "marked PARAMETER by the exporter"
-                      : "is a float initializer";
+  info.why =
+      hasMarks ? "marked PARAMETER by the exporter" : "is a float initializer";
 }
 
-llvm::FailureOr<ParameterRoles>
-ingest::assignRoles(const ModelSource &source,
-                    const NormalizedModel &normalized,
-                    const ImportOptions &options,
-                    ImportDiagnostics &diagnostics) {
+llvm::FailureOr<std::vector<InitializerInfo>> ingest::assignRoles(
+    const ModelSource &source, const NormalizedModel &normalized,
+    const ImportOptions &options, ImportDiagnostics &diagnostics) {
   size_t errors = diagnostics.errors.size();
   auto uses = usesOf(normalized.model.graph());
   auto marks = marksOf(source.model.graph());
-  bool hasMarks = llvm::any_of(marks, [](const auto &entry) {
-    return entry.second == "PARAMETER";
-  });
+  bool hasMarks = llvm::any_of(
+      marks, [](const auto &entry) { return entry.second == "PARAMETER"; });
   Patterns train(options.train, "train", source.label, diagnostics);
   Patterns freeze(options.freeze, "freeze", source.label, diagnostics);
 
-  ParameterRoles roles;
+  std::vector<InitializerInfo> roles;
   for (const Initializer &initializer : source.initializers) {
     InitializerInfo info;
     info.name = initializer.name;
@@ -262,13 +258,12 @@ ingest::assignRoles(const ModelSource &source,
     }
     if (isTensorOfFloats)
       if (const std::string *pattern = freeze.match(info.name)) {
-        roles.frozen.insert(info.name);
         if (info.role != "constant") {
           info.trainable = false;
           info.why = "frozen by the pattern '" + *pattern + "'";
         }
       }
-    roles.initializers.push_back(std::move(info));
+    roles.push_back(std::move(info));
   }
   train.reportUnused();
   freeze.reportUnused();
@@ -295,7 +290,7 @@ static std::vector<std::string> signatureTargets(StringRef signature,
 
 void ingest::warnOfFoldedParameters(const ModelSource &source,
                                     const NormalizedModel &normalized,
-                                    const ParameterRoles &roles,
+                                    llvm::ArrayRef<InitializerInfo> roles,
                                     ImportDiagnostics &diagnostics) {
   if (source.model.producer_name() != "pytorch")
     return;
@@ -308,9 +303,8 @@ void ingest::warnOfFoldedParameters(const ModelSource &source,
     names.insert(initializer.name);
 
   // The dynamo exporter writes down every module's tensors, folded or not.
-  StringRef signature =
-      metadata(source.model.graph(),
-               "pkg.torch.export.ExportedProgram.graph_signature");
+  StringRef signature = metadata(
+      source.model.graph(), "pkg.torch.export.ExportedProgram.graph_signature");
   std::vector<std::string> folded;
   for (std::string &target : signatureTargets(signature, "BUFFER"))
     if (StringRef(target).ends_with("running_mean") && !names.count(target))
@@ -332,7 +326,7 @@ void ingest::warnOfFoldedParameters(const ModelSource &source,
   if (signature.empty() || !signature.contains(": PARAMETER "))
     return;
   std::map<std::string, const InitializerInfo *> constants;
-  for (const InitializerInfo &info : roles.initializers)
+  for (const InitializerInfo &info : roles)
     if (info.role == "constant" && info.shape.size() >= 2 &&
         StringRef(info.why).starts_with("the exporter did not mark"))
       constants[info.name] = &info;

@@ -7,19 +7,13 @@
 #define BESSEMER_LIB_IMPORT_PARAMETERROLES_H
 
 #include "Normalize.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace bessemer::ingest {
 
-struct ParameterRoles {
-  /// One entry per initializer of the source, in its order.
-  std::vector<InitializerInfo> initializers;
-  /// Names that a `freeze` pattern matched, statistics among them: a batch
-  /// norm whose statistics are frozen stays in inference mode.
-  std::set<std::string> frozen;
-};
-
-/// DESIGN.md, "What is trained". Reports patterns that match nothing.
-llvm::FailureOr<ParameterRoles>
+/// One entry per initializer of the source, in its order: DESIGN.md, "What is
+/// trained". Reports patterns that match nothing.
+llvm::FailureOr<std::vector<InitializerInfo>>
 assignRoles(const ModelSource &source, const NormalizedModel &normalized,
             const ImportOptions &options, ImportDiagnostics &diagnostics);
 
@@ -27,7 +21,7 @@ assignRoles(const ModelSource &source, const NormalizedModel &normalized,
 /// into convolutions, or transposed copies in place of weights.
 void warnOfFoldedParameters(const ModelSource &source,
                             const NormalizedModel &normalized,
-                            const ParameterRoles &roles,
+                            llvm::ArrayRef<InitializerInfo> roles,
                             ImportDiagnostics &diagnostics);
 
 } // namespace bessemer::ingest
