@@ -6,6 +6,9 @@
 #include "bessemer/Dialect/Exec/IR/Exec.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
+#include "bessemer/Fusion/Passes.h"
+#include "bessemer/Memory/Passes.h"
+#include "bessemer/Training/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -21,4 +24,7 @@ void bessemer::registerAllPasses() {
   registerCanonicalizerPass();
   registerCSEPass();
   registerSymbolDCEPass();
+  registerTrainingPasses();
+  registerFusionPasses();
+  registerMemoryPasses();
 }
