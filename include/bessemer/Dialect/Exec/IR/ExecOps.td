@@ -93,7 +93,7 @@ def Exec_ArenaOp : Exec_Op<"arena", [Symbol, HasParent<"ProgramOp">]> {
   let arguments = (ins SymbolNameAttr:$sym_name, Exec_ArenaKindAttr:$kind, I64Attr:$bytes,
     DefaultValuedAttr<I64Attr, "0">:$value, DefaultValuedAttr<I64Attr, "0">:$bound,
     OptionalAttr<ElementsAttr>:$data);
-  let assemblyFormat = "$sym_name $kind `bytes` `=` $bytes attr-dict";
+  let assemblyFormat = "$sym_name `` $kind `bytes` `=` $bytes attr-dict";
 }
 
 /// A command. `label` says which model nodes it comes from (`conv1
