@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The Fusion stage: graph -> kern.
+
+#ifndef BESSEMER_FUSION_PASSES_H
+#define BESSEMER_FUSION_PASSES_H
+
+#include "bessemer/Dialect/Kern/IR/Kern.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace bessemer {
+
+#define GEN_PASS_DECL
+#include "bessemer/Fusion/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "bessemer/Fusion/Passes.h.inc"
+
+/// Adds the passes that take every function of a module from `graph` to `kern`
+/// and verify that nothing of `graph` but state and step ops is left.
+void buildFusionPipeline(mlir::OpPassManager &manager);
+
+} // namespace bessemer
+
+#endif // BESSEMER_FUSION_PASSES_H

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Passes of the Fusion stage: graph -> kern.
+
+#ifndef BESSEMER_FUSION_PASSES_TD
+#define BESSEMER_FUSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GraphToKern : Pass<"graph-to-kern", "::mlir::func::FuncOp"> {
+  let summary = "turns every graph op into an op of its kernel family";
+  let description = [{
+    The family table (lib/Fusion/FamilyTable.cpp) says which family computes
+    which op; an op without one is an error at its location. Every elementwise
+    op, broadcast and transpose becomes a `kern.map` of its own, every reduction
+    a `kern.rows` or `kern.columns`, every contraction a `kern.gemm`; composites
+    become one kernel each. Splat constants become scalars in the regions that
+    use them. `kern-fuse` then merges what belongs together.
+
+    Reshapes, constants, state and step ops stay.
+  }];
+  let dependentDialects = ["::bessemer::kern::KernDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def KernFuse : Pass<"kern-fuse", "::mlir::func::FuncOp"> {
+  let summary = "merges kernels that share a kernel better";
+  let description = [{
+    Greedy and deterministic, to a fixed point: cheap producers into all of
+    their consumers, producers into their only consumer, producers into a
+    consumer with the intermediate value as a further result, and siblings that
+    share an input. Never makes a cycle. What is worth it is decided by the cost
+    model (lib/Fusion/CostModel.cpp).
+  }];
+  let dependentDialects = ["::bessemer::kern::KernDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"merged", "merged", "Number of merged pairs of kernels">,
+    Statistic<"duplicated", "duplicated", "Number of producers duplicated">
+  ];
+}
+
+def KernVerify : Pass<"kern-verify", "::mlir::func::FuncOp"> {
+  let summary = "ends the kern level: says what may no longer exist";
+  let description = [{
+    Fails on every graph op but `graph.read`, `graph.write` and
+    `graph.step_value`, and on tensor arithmetic outside kernels: only kern ops,
+    constants and reshapes may remain.
+  }];
+}
+
+#endif // BESSEMER_FUSION_PASSES_TD

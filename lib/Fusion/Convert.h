@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Conversions of single op kinds, called by the graph-to-kern pass.
+
+#ifndef BESSEMER_LIB_FUSION_CONVERT_H
+#define BESSEMER_LIB_FUSION_CONVERT_H
+
+#include "bessemer/Dialect/Kern/IR/Kern.h"
+
+namespace bessemer::fusion {
+
+/// Replaces `op` by a kern.gemm over 2-D (or batched 3-D) views of its
+/// operands. An operand that neither its order of dimensions nor its transpose
+/// fits is transposed first, by a kern.map.
+void convertContract(graph::ContractOp op);
+
+/// Replaces the optimizer ops of `block` by one kern.update per group of equal
+/// kind, constants and scalars. Parameters keep their order in the block.
+void convertUpdates(mlir::Block &block);
+
+/// Decomposes `op` just before it, calls `use` with the new ops and the values
+/// that stand for its results, and erases the new ops.
+mlir::LogicalResult withDecomposition(
+    mlir::Operation *op,
+    llvm::function_ref<void(llvm::ArrayRef<mlir::Operation *>,
+                            llvm::ArrayRef<mlir::Value>)>
+        use);
+
+} // namespace bessemer::fusion
+
+#endif // BESSEMER_LIB_FUSION_CONVERT_H

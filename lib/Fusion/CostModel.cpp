@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What fusion saves and what it costs: bytes moved against work repeated.
+
+#include "CostModel.h"
+
+using namespace mlir;
+using namespace bessemer;
+using namespace bessemer::fusion;
+
+/// Work that may be repeated per element instead of one load and one store of
+/// it. A cache line's bandwidth is worth a few vector instructions.
+static constexpr int64_t cheapWork = 4;
+/// Work that may be repeated in each phase of a fold.
+static constexpr int64_t phaseWork = 24;
+/// Beyond these a merged kernel only spills registers.
+static constexpr unsigned maxBuffers = 32;
+static constexpr unsigned maxRegionOps = 256;
+
+static int64_t workOf(Operation &op) {
+  if (isa<kern::RandomOp>(op))
+    return 60; // ten rounds of two multiplications
+  if (isa<math::MathDialect>(op.getDialect())) {
+    if (isa<math::AbsFOp, math::AbsIOp, math::CopySignOp, math::FloorOp,
+            math::CeilOp, math::FmaOp, math::RoundEvenOp, math::TruncOp>(op))
+      return 1;
+    return isa<math::SqrtOp, math::RsqrtOp>(op) ? 6 : 20;
+  }
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::RemSIOp, arith::RemFOp>(op))
+    return 4;
+  if (isa<arith::ConstantOp, kern::IndexOp, kern::YieldOp>(op))
+    return 0;
+  return 1;
+}
+
+int64_t fusion::workPerIteration(const Kernel &kernel) {
+  int64_t work = 0;
+  for (Operation &op : kernel.getBody())
+    work += workOf(op);
+  return work;
+}
+
+static int64_t bytesOf(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  if (!tensor)
+    return 0;
+  return tensor.getNumElements() *
+         llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+}
+
+static unsigned regionOps(const Kernel &kernel) {
+  return std::distance(kernel.getBody().begin(), kernel.getBody().end());
+}
+
+static bool fitsOneKernel(const Kernel &first, const Kernel &second) {
+  unsigned buffers = first.getNumInputs() + second.getNumInputs() +
+                     first.getOperation()->getNumResults() +
+                     second.getOperation()->getNumResults();
+  return buffers <= maxBuffers &&
+         regionOps(first) + regionOps(second) <= maxRegionOps;
+}
+
+bool fusion::worthDuplicating(const Kernel &producer) {
+  if (!producer.isMap())
+    return false;
+  bool fromNothing = true;
+  int64_t read = 0, written = 0;
+  for (unsigned i = 0; i < producer.getNumInputs(); ++i) {
+    int64_t bytes = bytesOf(producer.getInput(i));
+    fromNothing &= bytes == 0;
+    read += bytes;
+  }
+  for (Value result : producer.getOperation()->getResults())
+    written += bytesOf(result);
+  if (fromNothing)
+    return true;
+  // A comparison's result is a byte per element, but it has no use of its own:
+  // what it compares is nearly always read beside it.
+  bool comparison = llvm::all_of(
+      producer.getBody().getTerminator()->getOperandTypes(),
+      [](Type type) { return type.isInteger(1); });
+  return workPerIteration(producer) <= cheapWork &&
+         (read <= written || (comparison && producer.getNumInputs() <= 1));
+}
+
+/// Passes over the iteration space that a folding kernel makes: one per fold
+/// that depends on the one before, and one more for results that need a fold.
+static unsigned countPhases(const Kernel &kernel) {
+  llvm::DenseMap<Value, unsigned> phase;
+  unsigned last = 0;
+  for (Operation &op : kernel.getBody()) {
+    unsigned current = 0;
+    for (Value operand : op.getOperands())
+      current = std::max(current, phase.lookup(operand));
+    if (isa<kern::FoldOp>(op))
+      ++current;
+    for (Value result : op.getResults())
+      phase[result] = current;
+    last = std::max(last, current);
+  }
+  bool writesRows = false;
+  for (unsigned i = 0; i < kernel.getOperation()->getNumResults(); ++i)
+    writesRows |= kernel.getResultMap(i).getNumResults() ==
+                  kernel.getBounds().size();
+  return last + (writesRows ? 1 : 0);
+}
+
+bool fusion::worthMerging(const Kernel &first, const Kernel &second,
+                          const Embedding &embedding) {
+  if (!fitsOneKernel(first, second))
+    return false;
+  if (!embedding.isWhole(embedding.first)) {
+    // Once per row costs nothing more; once per element of a larger space does.
+    if (!embedding.reduced.empty() && embedding.isPerRow(embedding.first))
+      return true;
+    return workPerIteration(first) <= cheapWork;
+  }
+  if (first.isMap() && second.isFolding() && countPhases(second) > 1)
+    return workPerIteration(first) <= phaseWork;
+  return true;
+}
+
+bool fusion::worthPairing(const Kernel &first, const Kernel &second,
+                          const Embedding &embedding) {
+  if (!fitsOneKernel(first, second) || first.isGemm() || second.isGemm() ||
+      first.isFolding() != second.isFolding() ||
+      !embedding.isWhole(embedding.first) ||
+      !embedding.isWhole(embedding.second))
+    return false;
+  constexpr int64_t tinyIterations = 1;
+  if (first.getIterations() <= tinyIterations)
+    return true;
+  // A shared input that spans the space, read at the same place.
+  for (unsigned i = 0; i < first.getNumInputs(); ++i)
+    for (unsigned j = 0; j < second.getNumInputs(); ++j) {
+      AffineMap a = first.getInputMap(i), b = second.getInputMap(j);
+      if (first.getInput(i) != second.getInput(j) ||
+          a.getNumResults() != embedding.bounds.size())
+        continue;
+      bool same = true;
+      for (unsigned k = 0; k < a.getNumResults(); ++k)
+        same &= embedding.first[a.getDimPosition(k)] ==
+                embedding.second[b.getDimPosition(k)];
+      if (same)
+        return true;
+    }
+  return false;
+}

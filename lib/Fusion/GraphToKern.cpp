@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The graph-to-kern pass: every graph op becomes an op of its kernel family.
+
+#include "Convert.h"
+#include "FamilyTable.h"
+#include "RegionTranslation.h"
+#include "bessemer/Fusion/Passes.h"
+#include "llvm/Support/Debug.h"
+
+#define DEBUG_TYPE "graph-to-kern"
+
+namespace bessemer {
+#define GEN_PASS_DEF_GRAPHTOKERN
+#include "bessemer/Fusion/Passes.h.inc"
+} // namespace bessemer
+
+using namespace mlir;
+using namespace bessemer;
+using namespace bessemer::fusion;
+
+LogicalResult fusion::withDecomposition(
+    Operation *op,
+    llvm::function_ref<void(ArrayRef<Operation *>, ArrayRef<Value>)> use) {
+  OpBuilder builder(op);
+  Operation *before = op->getPrevNode();
+  FailureOr<SmallVector<Value>> results =
+      cast<graph::DecomposableOpInterface>(op).decompose(builder);
+  if (failed(results))
+    return op->emitOpError("could not be decomposed");
+  SmallVector<Operation *> code;
+  for (Operation *inner = before ? before->getNextNode()
+                                 : &op->getBlock()->front();
+       inner != op; inner = inner->getNextNode())
+    code.push_back(inner);
+  use(code, *results);
+  for (Operation *inner : llvm::reverse(code))
+    if (inner->use_empty())
+      inner->erase();
+  return success();
+}
+
+/// The value whose dimensions are the iteration dimensions of `op`'s kernel.
+static Value getAnchor(Operation *op) {
+  if (isa<graph::ReduceOp>(op))
+    return op->getOperand(0);
+  if (isa<graph::DecomposableOpInterface>(op))
+    return op->getOperand(0); // x or logits
+  return op->getResult(0);
+}
+
+static LogicalResult convertToMapOrFold(Operation *op) {
+  OpBuilder builder(op);
+  if (auto reduce = dyn_cast<graph::ReduceOp>(op)) {
+    auto type = cast<RankedTensorType>(reduce.getInput().getType());
+    if (llvm::all_of(reduce.getDims(), [&](int64_t dim) {
+          return type.getDimSize(dim) == 1;
+        })) {
+      reduce.replaceAllUsesWith(graph::buildReshape(
+          builder, op->getLoc(), reduce.getInput(),
+          cast<RankedTensorType>(reduce.getType()).getShape()));
+      op->erase();
+      return success();
+    }
+  }
+  if (!isa<graph::DecomposableOpInterface>(op)) {
+    SmallVector<Value> results(op->getResults());
+    Operation *kernel =
+        buildKernel(builder, op->getLoc(), {op}, getAnchor(op), results);
+    op->replaceAllUsesWith(kernel->getResults());
+    op->erase();
+    return success();
+  }
+  LogicalResult converted = withDecomposition(
+      op, [&](ArrayRef<Operation *> code, ArrayRef<Value> results) {
+        if (llvm::all_of(results, [](Value value) {
+              return static_cast<bool>(getSplatElement(value));
+            })) {
+          op->replaceAllUsesWith(results);
+          return;
+        }
+        Operation *kernel =
+            buildKernel(builder, op->getLoc(), code, getAnchor(op), results);
+        op->replaceAllUsesWith(kernel->getResults());
+      });
+  if (succeeded(converted))
+    op->erase();
+  return converted;
+}
+
+static void convertConvolution(Operation *op) {
+  OpBuilder builder(op);
+  auto convert = [&](auto conv, kern::ConvKind kind) {
+    auto row = kern::LayoutAttr::get(op->getContext(), "row");
+    SmallVector<Attribute> layouts(op->getNumOperands() + 1, row);
+    auto schedule = kern::ScheduleAttr::get(
+        op->getContext(), kern::ScheduleKind::Library, {});
+    Value result = kern::ConvOp::create(
+        builder, op->getLoc(), conv.getType(), kind, op->getOperands(),
+        builder.getArrayAttr(layouts), conv.getStrides(), conv.getPads(),
+        conv.getDilations(), conv.getGroups(), schedule);
+    conv.replaceAllUsesWith(result);
+  };
+  if (auto conv = dyn_cast<graph::ConvOp>(op))
+    convert(conv, kern::ConvKind::Forward);
+  else if (auto conv = dyn_cast<graph::ConvInputGradOp>(op))
+    convert(conv, kern::ConvKind::InputGrad);
+  else
+    convert(cast<graph::ConvWeightGradOp>(op), kern::ConvKind::WeightGrad);
+  op->erase();
+}
+
+static void convertWindow(Operation *op) {
+  OpBuilder builder(op);
+  auto convert = [&](auto pool, kern::WindowKind kind, bool countIncludePad) {
+    Value result = kern::WindowOp::create(
+        builder, op->getLoc(), pool.getType(), kind, op->getOperands(),
+        pool.getWindow(), pool.getStrides(), pool.getPads(),
+        pool.getDilations(), countIncludePad, kern::ScheduleAttr());
+    pool.replaceAllUsesWith(result);
+  };
+  if (auto pool = dyn_cast<graph::PoolOp>(op))
+    convert(pool,
+            pool.getKind() == graph::PoolKind::Max ? kern::WindowKind::Max
+                                                   : kern::WindowKind::Average,
+            pool.getCountIncludePad());
+  else if (auto pool = dyn_cast<graph::MaxPoolGradOp>(op))
+    convert(pool, kern::WindowKind::MaxGrad, false);
+  else if (auto pool = dyn_cast<graph::AveragePoolGradOp>(op))
+    convert(pool, kern::WindowKind::AverageGrad, pool.getCountIncludePad());
+  op->erase();
+}
+
+/// square_sum -> partial sums by kern.norm, added up by a kern.rows.
+static void convertSquareSum(graph::SquareSumOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getType());
+  if (op.getGradients().empty()) {
+    op.replaceAllUsesWith(graph::buildSplat(builder, loc, type, 0.0));
+    op.erase();
+    return;
+  }
+  constexpr int64_t chunk = 16384;
+  int64_t tiles = 0;
+  for (Value gradient : op.getGradients())
+    tiles += llvm::divideCeil(
+        cast<RankedTensorType>(gradient.getType()).getNumElements(), chunk);
+  Value sums = kern::NormOp::create(
+      builder, loc, RankedTensorType::get({tiles}, type.getElementType()),
+      op.getGradients(), chunk);
+  if (tiles == 1) {
+    op.replaceAllUsesWith(graph::buildReshape(builder, loc, sums, {}));
+    op.erase();
+    return;
+  }
+  Value total =
+      graph::buildReduce(builder, loc, graph::ReduceKind::Sum, sums, {0});
+  op.replaceAllUsesWith(total);
+  op.erase();
+  (void)convertToMapOrFold(total.getDefiningOp());
+}
+
+namespace {
+struct GraphToKern : bessemer::impl::GraphToKernBase<GraphToKern> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    // All ops without a family are reported, not just the first.
+    bool known = true;
+    for (Block &block : function.getBody())
+      for (Operation &op : block)
+        if (!isa<kern::KernDialect>(op.getDialect()) && !getFamily(&op)) {
+          op.emitOpError("has no kernel family");
+          known = false;
+        }
+    if (!known)
+      return signalPassFailure();
+    for (Block &block : function.getBody()) {
+      convertUpdates(block);
+      for (Operation &op : llvm::make_early_inc_range(block))
+        if (failed(convert(&op)))
+          return signalPassFailure();
+    }
+  }
+
+  LogicalResult convert(Operation *op) {
+    if (isa<kern::KernDialect>(op->getDialect()))
+      return success();
+    LLVM_DEBUG(llvm::dbgs() << "converting " << *op << "\n");
+    switch (*getFamily(op)) {
+    case Family::Map:
+    case Family::Fold:
+      return convertToMapOrFold(op);
+    case Family::Gemm:
+      convertContract(cast<graph::ContractOp>(op));
+      return success();
+    case Family::Conv:
+      convertConvolution(op);
+      return success();
+    case Family::Window:
+      convertWindow(op);
+      return success();
+    case Family::Norm:
+      convertSquareSum(cast<graph::SquareSumOp>(op));
+      return success();
+    case Family::Update: // by convertUpdates
+    case Family::Alias:
+    case Family::Constant:
+    case Family::Boundary:
+      return success();
+    }
+    llvm_unreachable("unknown family");
+  }
+};
+} // namespace

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of the Fusion stage's passes.
+
+#include "bessemer/Fusion/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void bessemer::buildFusionPipeline(OpPassManager &manager) {
+  OpPassManager &functions = manager.nest<func::FuncOp>();
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(createGraphToKern());
+  functions.addPass(createKernFuse());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(createKernVerify());
+}
