@@ -43,7 +43,7 @@ Status checkStates(const SafetensorsFile &file, const Session &session) {
     if (stored->type != state.type)
       return Status::invalidInput(file.path + ": state '" + state.name +
                                   "': expected " + state.type.str() +
-                                  ", found " + stored->type.str());
+                                  ", got " + stored->type.str());
   }
   for (const StoredTensor &stored : file.tensors) {
     std::span<const StateInfo> states = session.states();

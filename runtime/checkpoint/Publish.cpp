@@ -37,7 +37,7 @@ Status checkReplaceable(const std::string &directory) {
   if (!fs::exists(directory, error))
     return {};
   if (!fs::is_directory(directory, error))
-    return Status::invalidInput(directory + ": expected a directory, found a "
+    return Status::invalidInput(directory + ": expected a directory, got a "
                                             "file");
   for (const fs::directory_entry &entry :
        fs::directory_iterator(directory, error)) {

@@ -127,7 +127,7 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   for (Claim &claim : claims) {
     if (claim.begin != expected)
       return damaged("tensor '" + claim.tensor.name + "': expected offset " +
-                     std::to_string(expected) + ", found " +
+                     std::to_string(expected) + ", got " +
                      std::to_string(claim.begin));
     if (claim.end > elements.size())
       return damaged("tensor '" + claim.tensor.name +
@@ -138,7 +138,7 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   }
   if (expected != elements.size())
     return damaged("expected " + std::to_string(expected) +
-                   " bytes of elements, found " +
+                   " bytes of elements, got " +
                    std::to_string(elements.size()));
   result.path = path;
   result.file = *std::move(file);

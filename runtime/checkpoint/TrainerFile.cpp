@@ -79,7 +79,7 @@ Expected<TrainerState> readTrainer(const std::string &path,
   uint64_t version = reader.number("format");
   if (reader.wrong.empty() && version != formatVersion)
     return damaged("expected format " + std::to_string(formatVersion) +
-                   ", found " + std::to_string(version));
+                   ", got " + std::to_string(version));
   std::string hash = reader.text("hash");
   TrainerState state;
   state.step = reader.number("step");

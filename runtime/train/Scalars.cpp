@@ -21,7 +21,7 @@ Expected<double> readScalar(const Session &session, std::string_view function,
     return view.status();
   if (view->type != ElementType::F32 || view->elementCount() != 1)
     return Status::invalidInput(std::string(function) + ": expected output '" +
-                                std::string(name) + "' to be f32[], found " +
+                                std::string(name) + "' to be f32[], got " +
                                 view->str());
   return static_cast<double>(view->elements<float>()[0]);
 }

@@ -241,7 +241,9 @@ train(Session &session, std::shared_ptr<const BoundData> data,
     return Status::usage("--keep-best needs --checkpoint-dir");
   if (options.logEvery == 0)
     return Status::usage("--log-every must be at least 1");
-  if (resume && resume->dataRows != static_cast<uint64_t>(data->rows()))
+  // A checkpoint that Python saved knows of no data.
+  if (resume && resume->dataRows &&
+      resume->dataRows != static_cast<uint64_t>(data->rows()))
     return Status::invalidInput("resume: the checkpoint was trained on " +
                                 std::to_string(resume->dataRows) +
                                 " rows, the data has " +

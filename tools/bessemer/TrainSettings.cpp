@@ -22,12 +22,12 @@ struct Chooser {
   std::map<std::string, std::string> &settings;
 
   std::string choose(const char *key, const std::optional<std::string> &given,
-                     const std::string &otherwise) {
+                     const std::string &otherwise, bool noteOther = true) {
     std::string value = given.value_or(otherwise);
     if (resume) {
       auto saved = resume->settings.find(key);
       if (saved != resume->settings.end()) {
-        if (given && *given != saved->second)
+        if (noteOther && given && *given != saved->second)
           std::fprintf(stderr,
                        "note: --%s %s differs from the checkpoint's %s; the "
                        "losses will differ from an uninterrupted run\n",
@@ -71,8 +71,12 @@ trainerOptions(const Arguments &arguments, const Session &session,
     steps = std::to_string(static_cast<uint64_t>(*arguments.integer("epochs")) *
                            batches);
   Schedule &schedule = options.schedule;
-  schedule.totalSteps = static_cast<uint64_t>(
-      *parseInteger(chooser.choose("steps", steps, std::to_string(batches))));
+  schedule.kind = *scheduleFromName(
+      chooser.choose("schedule", arguments.text("schedule"), "constant"));
+  // More steps only go on, unless the schedule depends on their number.
+  bool cosine = schedule.kind == ScheduleKind::Cosine;
+  schedule.totalSteps = static_cast<uint64_t>(*parseInteger(
+      chooser.choose("steps", steps, std::to_string(batches), cosine)));
 
   std::optional<std::string> rate;
   if (arguments.has("lr"))
@@ -81,8 +85,6 @@ trainerOptions(const Arguments &arguments, const Session &session,
   schedule.learningRate = *parseNumber(chooser.choose(
       "lr", rate,
       exact(parseNumber(std::string(compiled.value_or(""))).value_or(1e-3))));
-  schedule.kind = *scheduleFromName(
-      chooser.choose("schedule", arguments.text("schedule"), "constant"));
   schedule.warmupSteps = static_cast<uint64_t>(*parseInteger(
       chooser.choose("warmup-steps", arguments.text("warmup-steps"), "0")));
   if (schedule.warmupSteps > schedule.totalSteps)
@@ -100,8 +102,10 @@ trainerOptions(const Arguments &arguments, const Session &session,
     options.seed = resume->seed;
     noteDifference("target", resume->target, std::string(session.target()));
     noteDifference("library", resume->library, std::string(session.library()));
-    noteDifference("threads", std::to_string(resume->threads),
-                   std::to_string(session.threads()));
+    // Generated code gives the same bits for any number of threads.
+    if (!session.library().empty())
+      noteDifference("threads", std::to_string(resume->threads),
+                     std::to_string(session.threads()));
   }
 
   options.logEvery = static_cast<uint64_t>(arguments.integer("log-every", 100));
