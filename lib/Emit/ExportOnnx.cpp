@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Puts trained weights into the source model and writes it.
+
+#include "bessemer/Emit/ExportOnnx.h"
+#include "onnx/onnx_pb.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <set>
+#include <unistd.h>
+
+using namespace bessemer;
+using llvm::StringRef;
+using onnx::TensorProto;
+
+/// Alignment of tensors in external data: whole pages, so that readers may map
+/// them.
+static constexpr uint64_t externalAlignment = 4096;
+
+namespace {
+
+/// A file that appears under its name only when it is complete.
+class FileBeside {
+public:
+  explicit FileBeside(std::string path)
+      : path(std::move(path)), temporary(this->path + ".part") {
+    descriptor = ::open(temporary.c_str(),
+                        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    noteFailure(descriptor < 0);
+  }
+  ~FileBeside() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+    if (!published)
+      ::unlink(temporary.c_str());
+  }
+  FileBeside(const FileBeside &) = delete;
+  FileBeside &operator=(const FileBeside &) = delete;
+
+  void write(StringRef bytes) {
+    while (problem.empty() && !bytes.empty()) {
+      ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR)
+        continue;
+      noteFailure(count < 0);
+      if (count > 0) {
+        bytes = bytes.drop_front(count);
+        size += count;
+      }
+    }
+  }
+  void pad(uint64_t alignment) {
+    write(std::string((alignment - size % alignment) % alignment, '\0'));
+  }
+  uint64_t position() const { return size; }
+
+  void sync() {
+    if (problem.empty())
+      noteFailure(::fsync(descriptor) != 0);
+  }
+  /// Gives the file its name, and waits until that is on the disk.
+  void publish() {
+    if (!problem.empty())
+      return;
+    noteFailure(::rename(temporary.c_str(), path.c_str()) != 0);
+    if (!problem.empty())
+      return;
+    published = true;
+    std::string folder = llvm::sys::path::parent_path(path).str();
+    int directory =
+        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
+    if (directory >= 0) {
+      ::fsync(directory);
+      ::close(directory);
+    }
+  }
+  /// What went wrong first, or "".
+  const std::string &error() const { return problem; }
+
+private:
+  void noteFailure(bool failed) {
+    if (failed && problem.empty())
+      problem = path + ": cannot be written: " + std::strerror(errno);
+  }
+
+  std::string path, temporary, problem;
+  int descriptor = -1;
+  uint64_t size = 0;
+  bool published = false;
+};
+
+} // namespace
+
+static bool isOp(const onnx::NodeProto &node, StringRef op) {
+  return node.op_type() == op &&
+         (node.domain().empty() || node.domain() == "ai.onnx");
+}
+
+static void eraseAttribute(onnx::NodeProto &node, StringRef name) {
+  for (int i = node.attribute_size(); i-- > 0;)
+    if (node.attribute(i).name() == name)
+      node.mutable_attribute()->DeleteSubrange(i, 1);
+}
+
+/// Inference mode is the default of every opset: take away what asks for
+/// training mode.
+template <typename Nodes> static void setInferenceMode(Nodes &nodes) {
+  for (onnx::NodeProto &node : nodes) {
+    if (isOp(node, "BatchNormalization")) {
+      eraseAttribute(node, "training_mode");
+      // The further outputs exist in training mode only.
+      while (node.output_size() > 1)
+        node.mutable_output()->RemoveLast();
+    } else if (isOp(node, "Dropout")) {
+      while (node.input_size() > 2)
+        node.mutable_input()->RemoveLast();
+    }
+    for (auto &attribute : *node.mutable_attribute()) {
+      if (attribute.name() == "is_test" && attribute.i() == 0)
+        attribute.set_i(1); // opset 6 and older
+      if (attribute.has_g())
+        setInferenceMode(*attribute.mutable_g()->mutable_node());
+    }
+  }
+}
+
+static int64_t elementCount(const TensorProto &tensor) {
+  int64_t count = 1;
+  for (int64_t size : tensor.dims())
+    count *= size;
+  return count;
+}
+
+static bool hasData(const TensorProto &tensor) {
+  return tensor.has_raw_data() || tensor.float_data_size() ||
+         tensor.double_data_size() || tensor.int32_data_size() ||
+         tensor.int64_data_size() || tensor.uint64_data_size() ||
+         tensor.string_data_size() || elementCount(tensor) == 0;
+}
+
+/// The name of an ONNX element type in safetensors; states have no others.
+static StringRef safetensorsName(int32_t elementType) {
+  switch (elementType) {
+  case TensorProto::FLOAT:
+    return "F32";
+  case TensorProto::DOUBLE:
+    return "F64";
+  case TensorProto::FLOAT16:
+    return "F16";
+  case TensorProto::BFLOAT16:
+    return "BF16";
+  default:
+    return "";
+  }
+}
+
+/// The importer splits running statistics that the exporter had merged, named
+/// after the Identity that spread them: give each its own initializer again.
+static void splitIdentities(onnx::GraphProto &graph,
+                            const std::map<std::string, WeightView> &weights) {
+  for (int i = graph.node_size(); i-- > 0;) {
+    const onnx::NodeProto &node = graph.node(i);
+    if (!isOp(node, "Identity") || node.output_size() != 1 ||
+        !weights.count(node.output(0)))
+      continue;
+    auto source = llvm::find_if(graph.initializer(), [&](const auto &tensor) {
+      return tensor.name() == node.input(0);
+    });
+    if (source == graph.initializer().end())
+      continue;
+    TensorProto copy = *source;
+    copy.set_name(node.output(0));
+    *graph.add_initializer() = std::move(copy);
+    graph.mutable_node()->DeleteSubrange(i, 1);
+  }
+}
+
+bool bessemer::exportOnnx(StringRef sourceModel,
+                          const std::map<std::string, WeightView> &weights,
+                          const ExportOptions &options, std::string &error) {
+  onnx::ModelProto model;
+  if (sourceModel.size() > INT32_MAX ||
+      !model.ParseFromArray(sourceModel.data(),
+                            static_cast<int>(sourceModel.size()))) {
+    error = "the source model in the artifact is damaged";
+    return false;
+  }
+  onnx::GraphProto &graph = *model.mutable_graph();
+  setInferenceMode(*graph.mutable_node());
+  for (auto &function : *model.mutable_functions())
+    setInferenceMode(*function.mutable_node());
+  splitIdentities(graph, weights);
+
+  std::vector<std::pair<TensorProto *, StringRef>> filled;
+  uint64_t bytes = 0;
+  for (TensorProto &tensor : *graph.mutable_initializer()) {
+    if (hasData(tensor))
+      continue;
+    auto weight = weights.find(tensor.name());
+    if (weight == weights.end()) {
+      error = "no value for the initializer '" + tensor.name() + "'";
+      return false;
+    }
+    if (weight->second.elementType != safetensorsName(tensor.data_type()) ||
+        !llvm::equal(weight->second.shape, tensor.dims())) {
+      error = "the value for the initializer '" + tensor.name() +
+              "' has another type or shape than the model's";
+      return false;
+    }
+    filled.emplace_back(&tensor, weight->second.data);
+    bytes += weight->second.data.size();
+  }
+
+  std::optional<FileBeside> external;
+  if (bytes > options.largestInline) {
+    std::string name = llvm::sys::path::filename(options.outputPath).str();
+    external.emplace(options.outputPath + ".data");
+    for (auto &[tensor, data] : filled) {
+      external->pad(externalAlignment);
+      auto add = [&, tensor = tensor](const char *key, std::string value) {
+        auto *entry = tensor->add_external_data();
+        entry->set_key(key);
+        entry->set_value(std::move(value));
+      };
+      tensor->set_data_location(TensorProto::EXTERNAL);
+      add("location", name + ".data");
+      add("offset", std::to_string(external->position()));
+      add("length", std::to_string(data.size()));
+      external->write(data);
+    }
+    external->sync();
+  } else {
+    for (auto &[tensor, data] : filled)
+      tensor->set_raw_data(data.data(), data.size());
+  }
+
+  std::string serialized;
+  if (!model.SerializeToString(&serialized)) {
+    error = "the model is larger than 2 GB without its weights";
+    return false;
+  }
+  FileBeside file(options.outputPath);
+  file.write(serialized);
+  file.sync();
+  if (external) {
+    if (file.error().empty())
+      external->publish();
+    error = external->error();
+  }
+  if (error.empty())
+    file.publish();
+  if (error.empty())
+    error = file.error();
+  return error.empty();
+}
