@@ -30,7 +30,10 @@ public:
       : module(module), model(model), options(options),
         builder(module.getContext()), loss(makeLoss(options)) {}
 
+  /// All three functions.
   LogicalResult run();
+  /// `@predict` only.
+  LogicalResult runInference();
 
 private:
   /// A function under construction: the model's body, cloned.
@@ -398,12 +401,34 @@ LogicalResult FunctionBuilder::run() {
   return success();
 }
 
-LogicalResult bessemer::buildFunctions(ModuleOp module,
-                                       const TrainingOptions &options) {
+LogicalResult FunctionBuilder::runInference() {
+  if (failed(buildPredict()))
+    return failure();
+  model.erase();
+  return success();
+}
+
+static FailureOr<func::FuncOp> findModel(ModuleOp module) {
   auto model = module.lookupSymbol<func::FuncOp>("model");
   if (!model || !model.getBody().hasOneBlock())
     return module.emitError("expected a function @model");
-  return FunctionBuilder(module, model, options).run();
+  return model;
+}
+
+LogicalResult bessemer::buildFunctions(ModuleOp module,
+                                       const TrainingOptions &options) {
+  FailureOr<func::FuncOp> model = findModel(module);
+  if (failed(model))
+    return failure();
+  return FunctionBuilder(module, *model, options).run();
+}
+
+LogicalResult bessemer::buildInferenceFunctions(ModuleOp module) {
+  FailureOr<func::FuncOp> model = findModel(module);
+  if (failed(model) ||
+      failed(FunctionBuilder(module, *model, TrainingOptions()).runInference()))
+    return failure();
+  return verifyGraphLevel(module);
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,7 +38,10 @@ llvm::LogicalResult buildUpdate(mlir::ModuleOp module,
 /// signatures, and that nothing is left of what earlier steps replace.
 llvm::LogicalResult verifyGraphLevel(mlir::ModuleOp module);
 
-/// All of the above in order. Errors are diagnostics at the op or the module.
+/// Replaces `@model` by `@predict` alone, for a model that is not trained.
+llvm::LogicalResult buildInferenceFunctions(mlir::ModuleOp module);
+
+/// All steps of training in order. Errors are diagnostics at the op or the module.
 llvm::LogicalResult buildTrainingFunctions(mlir::ModuleOp module,
                                            const TrainingOptions &options);
 
