@@ -11,6 +11,8 @@ void bessemer::buildFusionPipeline(OpPassManager &manager) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  functions.addPass(createAbsorbTranspose());
+  functions.addPass(createReuseActivation());
   functions.addPass(createGraphToKern());
   functions.addPass(createKernFuse());
   functions.addPass(createCanonicalizerPass());

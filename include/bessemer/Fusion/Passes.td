@@ -7,6 +7,23 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AbsorbTranspose : Pass<"absorb-transpose", "::mlir::func::FuncOp"> {
+  let summary = "lets contractions and reductions read transposed operands";
+  let description = [{
+    `contract(transpose(x), y)` names other dimensions of `x`;
+    `transpose(contract(x, y))` that swaps the operands' free dimensions becomes
+    `contract(y, x)`. A product with trans flags then needs no transposed copy.
+  }];
+}
+
+def ReuseActivation : Pass<"reuse-activation", "::mlir::func::FuncOp"> {
+  let summary = "compares the result of a clamp instead of its operand";
+  let description = [{
+    The gradient of `h = max(x, 0)` asks whether `x <= 0`, which is whether
+    `h <= 0`. `h` is kept for other reasons, `x` then need not be.
+  }];
+}
+
 def GraphToKern : Pass<"graph-to-kern", "::mlir::func::FuncOp"> {
   let summary = "turns every graph op into an op of its kernel family";
   let description = [{
