@@ -56,8 +56,7 @@ static void fill(DLTensor *tensor, long classes) {
 
 int main(int argc, char **argv) {
   if (argc < 2 || argc > 5) {
-    fprintf(stderr,
-            "usage: %s MODEL.bsm [steps [learning rate [classes]]]\n",
+    fprintf(stderr, "usage: %s MODEL.bsm [steps [learning rate [classes]]]\n",
             argv[0]);
     return BSM_USAGE;
   }

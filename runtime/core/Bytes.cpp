@@ -55,9 +55,9 @@ MappedFile::open(const std::string &path) {
   }
   if (!S_ISREG(info.st_mode)) {
     ::close(file);
-    return Status::invalidInput(path + ": expected a file, got " +
-                                (S_ISDIR(info.st_mode) ? "a directory"
-                                                       : "a special file"));
+    return Status::invalidInput(
+        path + ": expected a file, got " +
+        (S_ISDIR(info.st_mode) ? "a directory" : "a special file"));
   }
   auto size = static_cast<size_t>(info.st_size);
   void *data = nullptr;

@@ -54,7 +54,8 @@ public:
   explicit Inputs(size_t count) {
     if (count > few.size())
       many.resize(count);
-    tensors = count > few.size() ? std::span(many) : std::span(few).first(count);
+    tensors =
+        count > few.size() ? std::span(many) : std::span(few).first(count);
   }
   NamedTensor &operator[](size_t i) { return tensors[i]; }
   std::span<const NamedTensor> get() const { return tensors; }
@@ -86,7 +87,8 @@ bsm_status value(const bsm_program *program, const char *function,
       return Status::invalidInput(program->program->name() +
                                   ": there is no function '" + function + "'");
     if (index >= (info->*values).size())
-      return Status::usage(std::string(function) + ": expected an index below " +
+      return Status::usage(std::string(function) +
+                           ": expected an index below " +
                            std::to_string((info->*values).size()) + ", got " +
                            std::to_string(index));
     const ValueInfo &found = (info->*values)[index];
@@ -118,8 +120,9 @@ bsm_status bsm_program_from_bytes(const void *bytes, size_t size,
   return guarded([&]() -> Status {
     if (!program || (!bytes && size))
       return missing("bytes and a place for the program");
-    auto loaded = Program::fromBytes(
-        {static_cast<const std::byte *>(bytes), size}, name ? name : "<memory>");
+    auto loaded =
+        Program::fromBytes({static_cast<const std::byte *>(bytes), size},
+                           name ? name : "<memory>");
     if (!loaded)
       return loaded.status();
     *program = new bsm_program{std::move(*loaded)};
@@ -159,14 +162,13 @@ size_t bsm_function_output_count(const bsm_program *program,
 }
 
 bsm_status bsm_function_input(const bsm_program *program, const char *function,
-                              size_t index, const char **name,
-                              DLTensor *type) {
+                              size_t index, const char **name, DLTensor *type) {
   return value(program, function, &FunctionInfo::inputs, index, name, type);
 }
 
-bsm_status bsm_function_output(const bsm_program *program,
-                               const char *function, size_t index,
-                               const char **name, DLTensor *type) {
+bsm_status bsm_function_output(const bsm_program *program, const char *function,
+                               size_t index, const char **name,
+                               DLTensor *type) {
   return value(program, function, &FunctionInfo::outputs, index, name, type);
 }
 
@@ -175,8 +177,8 @@ bsm_status bsm_session_create(const bsm_program *program, const char *device,
   return guarded([&]() -> Status {
     if (!program || !session)
       return missing("a program and a place for the session");
-    auto created = Session::create(program->program,
-                                   {device ? device : "cpu", threads});
+    auto created =
+        Session::create(program->program, {device ? device : "cpu", threads});
     if (!created)
       return created.status();
     *session = new bsm_session{std::move(*created)};
@@ -261,8 +263,7 @@ bsm_status bsm_state_set(bsm_session *session, const char *name,
   });
 }
 
-bsm_status bsm_session_save(const bsm_session *session,
-                            const char *directory) {
+bsm_status bsm_session_save(const bsm_session *session, const char *directory) {
   return guarded([&]() -> Status {
     if (!session || !directory)
       return missing("a session and a directory");

@@ -6,10 +6,9 @@ namespace bessemer::runtime {
 namespace {
 /// The DLPack type of each element type, in the order of the enumeration.
 constexpr DLDataType types[numElementTypes] = {
-    {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLFloat, 16, 1},
-    {kDLBfloat, 16, 1}, {kDLInt, 8, 1},   {kDLInt, 16, 1},
-    {kDLInt, 32, 1},   {kDLInt, 64, 1},   {kDLUInt, 8, 1},
-    {kDLUInt, 16, 1},  {kDLUInt, 32, 1},  {kDLUInt, 64, 1},
+    {kDLFloat, 32, 1}, {kDLFloat, 64, 1}, {kDLFloat, 16, 1}, {kDLBfloat, 16, 1},
+    {kDLInt, 8, 1},    {kDLInt, 16, 1},   {kDLInt, 32, 1},   {kDLInt, 64, 1},
+    {kDLUInt, 8, 1},   {kDLUInt, 16, 1},  {kDLUInt, 32, 1},  {kDLUInt, 64, 1},
     {kDLBool, 8, 1}};
 
 bool isDense(const DLTensor &tensor) {

@@ -47,10 +47,9 @@ void describe(Program::Impl &impl) {
     values(function.outputs(), info.outputs);
   });
   forEach(table.states(), [&](const format::State &state) {
-    impl.states.push_back({text(state.name()),
-                           static_cast<StateRole>(state.role()),
-                           typeOf(*state.type()), state.trainable(),
-                           text(state.why())});
+    impl.states.push_back(
+        {text(state.name()), static_cast<StateRole>(state.role()),
+         typeOf(*state.type()), state.trainable(), text(state.why())});
     impl.stateNames.push_back(text(state.name()));
   });
   forEach(table.settings(), [&](const format::Setting &setting) {
@@ -83,8 +82,7 @@ Expected<std::span<const std::byte>> Program::Impl::blob(int64_t index) const {
     if (hash != blob.hash())
       return damaged(name,
                      "blob " + std::to_string(index) + " (" +
-                         std::to_string(blob.bytes()) +
-                         " bytes from offset " +
+                         std::to_string(blob.bytes()) + " bytes from offset " +
                          std::to_string(blob.offset()) + ")",
                      "hash " + std::to_string(blob.hash()),
                      std::to_string(hash) + "; the file is damaged");
@@ -172,9 +170,7 @@ std::span<const std::string> Program::targets() const {
 std::span<const std::byte> Program::bytes() const {
   return implementation->bytes;
 }
-const format::Program &Program::table() const {
-  return *implementation->table;
-}
+const format::Program &Program::table() const { return *implementation->table; }
 
 const FunctionInfo *Program::function(std::string_view name) const {
   for (const FunctionInfo &function : implementation->functions)

@@ -17,8 +17,8 @@ struct Session::Impl {
 
   /// Errors of calls: "model.bsm: train_step: input 'x': ...".
   Status callError(std::string_view function, const std::string &message) {
-    return Status::invalidInput(program->name() + ": " +
-                                std::string(function) + ": " + message);
+    return Status::invalidInput(program->name() + ": " + std::string(function) +
+                                ": " + message);
   }
   Expected<size_t> findFunction(std::string_view name) const;
   Expected<size_t> findState(std::string_view name) const;
@@ -79,9 +79,9 @@ Status Session::Impl::match(const FunctionInfo &function,
       return callError(function.name, "input '" + input.name + "' (" +
                                           input.type.str() + ") is missing");
     if (!sameType(input.type, found->tensor))
-      return callError(function.name, "input '" + input.name +
-                                          "': expected " + input.type.str() +
-                                          ", got " + found->tensor.str());
+      return callError(function.name, "input '" + input.name + "': expected " +
+                                          input.type.str() + ", got " +
+                                          found->tensor.str());
     if (!found->tensor.data && input.type.byteSize())
       return callError(function.name,
                        "input '" + input.name + "': its data is null");
@@ -93,10 +93,9 @@ Status Session::Impl::match(const FunctionInfo &function,
     if (std::none_of(
             function.inputs.begin(), function.inputs.end(),
             [&](const ValueInfo &input) { return input.name == tensor.name; }))
-      return callError(function.name, "there is no input '" +
-                                          std::string(tensor.name) +
-                                          "'; expected " +
-                                          listNames(function.inputs));
+      return callError(function.name,
+                       "there is no input '" + std::string(tensor.name) +
+                           "'; expected " + listNames(function.inputs));
   return {};
 }
 

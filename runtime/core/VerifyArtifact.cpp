@@ -7,8 +7,6 @@
 namespace bessemer::runtime {
 
 namespace {
-/// No tensor, arena or file is larger; sums of two such numbers do not wrap.
-constexpr uint64_t mostBytes = uint64_t(1) << 47;
 constexpr uint64_t mostScratch = uint64_t(1) << 32;
 constexpr unsigned mostRank = 64;
 /// The schema nests six tables deep.
@@ -19,8 +17,8 @@ class Checker {
 public:
   Checker(const std::string &name, const format::Program &program,
           uint64_t fileBytes, uint64_t tableEnd)
-      : name(name), program(program), fileBytes(fileBytes),
-        tableEnd(tableEnd) {}
+      : name(name), program(program), fileBytes(fileBytes), tableEnd(tableEnd) {
+  }
 
   Status run() {
     BESSEMER_RETURN_IF_ERROR(checkBlobs());
@@ -41,9 +39,10 @@ private:
   Status checkBlobIndex(const std::string &where, int64_t index) const;
   Status checkStates() const;
   Status checkFunctions() const;
-  Status checkValues(const std::string &where,
-                     const flatbuffers::Vector<
-                         flatbuffers::Offset<format::Value>> *values) const;
+  Status
+  checkValues(const std::string &where,
+              const flatbuffers::Vector<flatbuffers::Offset<format::Value>>
+                  *values) const;
   Status checkCode() const;
   Status checkKernels() const;
   Status checkPrograms() const;
@@ -52,11 +51,6 @@ private:
   const format::Program &program;
   uint64_t fileBytes, tableEnd;
 };
-
-/// Vectors may be left out of a table when they are empty.
-template <typename V> size_t sizeOf(const V *vector) {
-  return vector ? vector->size() : 0;
-}
 } // namespace
 
 Status damaged(const std::string &name, const std::string &where,
@@ -90,8 +84,9 @@ Status Checker::checkBlobs() const {
       return fail(where, "an offset that is a multiple of 64",
                   std::to_string(blob.offset()));
     if (blob.offset() < tableEnd)
-      return fail(where, "an offset behind the table's end at " +
-                             std::to_string(tableEnd),
+      return fail(where,
+                  "an offset behind the table's end at " +
+                      std::to_string(tableEnd),
                   std::to_string(blob.offset()));
     if (blob.offset() > fileBytes || blob.bytes() > fileBytes - blob.offset())
       return fail(where,
@@ -108,8 +103,7 @@ Status Checker::checkBlobs() const {
 Status Checker::checkBlobIndex(const std::string &where, int64_t index) const {
   if (index >= 0 && uint64_t(index) < sizeOf(program.blobs()))
     return {};
-  return fail(where,
-              "a blob below " + std::to_string(sizeOf(program.blobs())),
+  return fail(where, "a blob below " + std::to_string(sizeOf(program.blobs())),
               std::to_string(index));
 }
 
@@ -144,8 +138,8 @@ Status Checker::checkStates() const {
     BESSEMER_RETURN_IF_ERROR(checkBlobIndex(where, state.init_blob()));
     uint64_t given = program.blobs()->Get(state.init_blob())->bytes();
     if (given != bytes)
-      return fail(where, "an initial value of " + std::to_string(bytes) +
-                             " bytes",
+      return fail(where,
+                  "an initial value of " + std::to_string(bytes) + " bytes",
                   std::to_string(given));
   }
   return {};
@@ -322,9 +316,9 @@ verifyArtifact(const std::string &name, std::span<const std::byte> bytes) {
                        (program->producer() && program->producer()->size()
                             ? " written by " + program->producer()->str()
                             : ""));
-  BESSEMER_RETURN_IF_ERROR(Checker(name, *program, bytes.size(),
-                                   sizeof(prefix) + prefix.tableBytes)
-                               .run());
+  BESSEMER_RETURN_IF_ERROR(
+      Checker(name, *program, bytes.size(), sizeof(prefix) + prefix.tableBytes)
+          .run());
   return program;
 }
 

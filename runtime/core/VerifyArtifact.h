@@ -7,10 +7,20 @@
 #include "bessemer/runtime/Status.h"
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace bessemer::runtime {
+
+/// No tensor, arena or file is larger; sums of two such numbers do not wrap.
+inline constexpr uint64_t mostBytes = uint64_t(1) << 47;
+
+/// Vectors may be left out of a table when they are empty.
+template <typename V> size_t sizeOf(const V *vector) {
+  return vector ? vector->size() : 0;
+}
 
 /// Prefix, table hash, FlatBuffers structure, version, then every part of the
 /// table; gives the table.
@@ -24,6 +34,16 @@ bool tensorBytes(const format::TensorType *type, uint64_t &bytes);
 Status verifyCommands(const std::string &name, const format::Program &program,
                       const format::ExecProgram &exec,
                       const format::Function &function);
+
+/// Says what is wrong with a convolution's description, if anything: how its
+/// shapes must be, and what they are.
+struct Mismatch {
+  std::string what, expected, got;
+};
+std::optional<Mismatch> checkConvolution(const format::Convolution &conv);
+
+/// The bytes of the operands of a valid convolution, in order.
+std::vector<uint64_t> convolutionOperandBytes(const format::Convolution &conv);
 
 /// "name: where: expected ..., got ...".
 Status damaged(const std::string &name, const std::string &where,

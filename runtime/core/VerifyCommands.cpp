@@ -2,18 +2,12 @@
 // The checks of one exec program: its arenas and its commands.
 #include "core/VerifyArtifact.h"
 
-#include <array>
 #include <vector>
 
 namespace bessemer::runtime {
 
 namespace {
-constexpr uint64_t mostBytes = uint64_t(1) << 47;
 constexpr size_t mostOperands = 1 << 20;
-
-template <typename V> size_t sizeOf(const V *vector) {
-  return vector ? vector->size() : 0;
-}
 
 class CommandChecker {
 public:
@@ -56,8 +50,8 @@ private:
   Status checkCommand(const format::Command &command) const;
   Status checkLaunch(const format::Launch &launch) const;
   Status checkLibrary(const format::Library &library) const;
-  Status checkConvolution(const format::Library &library,
-                          const format::Convolution &conv) const;
+  Status checkConvolutionOperands(const format::Library &library,
+                                  const format::Convolution &conv) const;
 
   const std::string &name;
   const format::Program &program;
@@ -152,8 +146,7 @@ Status CommandChecker::checkSlice(const std::string &what,
                                   const format::Slice &slice,
                                   bool written) const {
   if (slice.arena() >= sizeOf(exec.arenas()))
-    return fail(what,
-                "an arena below " + std::to_string(sizeOf(exec.arenas())),
+    return fail(what, "an arena below " + std::to_string(sizeOf(exec.arenas())),
                 std::to_string(slice.arena()));
   const format::Arena &arena = *exec.arenas()->Get(slice.arena());
   if (slice.bytes() > arena.bytes() ||
@@ -203,95 +196,18 @@ Status CommandChecker::checkLaunch(const format::Launch &launch) const {
   return {};
 }
 
-Status
-CommandChecker::checkConvolution(const format::Library &library,
-                                 const format::Convolution &conv) const {
-  auto list = [](const flatbuffers::Vector<int64_t> *values) {
-    std::string text = "[";
-    for (size_t i = 0; i < sizeOf(values); ++i)
-      text += (i ? ", " : "") + std::to_string(values->Get(i));
-    return text + "]";
-  };
-  struct Field {
-    const char *name;
-    const flatbuffers::Vector<int64_t> *values;
-    size_t count;
-    int64_t least;
-  };
-  const std::array<Field, 6> fields = {
-      {{"x", conv.x(), 4, 1},
-       {"w", conv.w(), 4, 1},
-       {"y", conv.y(), 4, 1},
-       {"strides", conv.strides(), 2, 1},
-       {"dilations", conv.dilations(), 2, 1},
-       {"pads", conv.pads(), 4, 0}}};
-  for (const Field &field : fields) {
-    bool good = sizeOf(field.values) == field.count;
-    for (size_t i = 0; good && i < field.count; ++i)
-      good = field.values->Get(i) >= field.least &&
-             field.values->Get(i) <= INT32_MAX;
-    if (!good)
-      return fail(std::string("convolution ") + field.name,
-                  std::to_string(field.count) + " numbers of at least " +
-                      std::to_string(field.least),
-                  list(field.values));
-  }
-  for (const auto *layout : {conv.x_layout(), conv.w_layout(), conv.y_layout()})
-    if (layout && layout->size() && layout->string_view() != "row")
-      return fail("convolution layout", "row", layout->str());
-  if (conv.kind() > format::ConvolutionKind::MAX)
-    return fail("", "a kind of convolution", std::to_string(int(conv.kind())));
-
-  auto x = [&](int i) { return conv.x()->Get(i); };
-  auto w = [&](int i) { return conv.w()->Get(i); };
-  auto y = [&](int i) { return conv.y()->Get(i); };
-  int64_t groups = conv.groups();
-  bool channels = groups >= 1 && groups <= INT32_MAX &&
-                  w(1) * groups == x(1) && w(0) % groups == 0 &&
-                  y(1) == w(0) && y(0) == x(0);
-  for (int d = 0; channels && d < 2; ++d) {
-    int64_t reach = (w(2 + d) - 1) * conv.dilations()->Get(d) + 1;
-    int64_t room =
-        x(2 + d) + conv.pads()->Get(d) + conv.pads()->Get(2 + d) - reach;
-    channels = room >= 0 && y(2 + d) == room / conv.strides()->Get(d) + 1;
-  }
-  if (!channels)
-    return fail("convolution", "shapes that fit each other",
-                "x " + list(conv.x()) + ", w " + list(conv.w()) + ", y " +
-                    list(conv.y()) + ", groups " + std::to_string(groups) +
-                    ", strides " + list(conv.strides()) + ", dilations " +
-                    list(conv.dilations()) + ", pads " + list(conv.pads()));
-
-  // Operands in order, by the kind of convolution.
-  auto bytes = [](const flatbuffers::Vector<int64_t> &shape) {
-    uint64_t count = 4;
-    for (int64_t extent : shape)
-      if (__builtin_mul_overflow(count, uint64_t(extent), &count) ||
-          count > mostBytes)
-        return mostBytes + 1;
-    return count;
-  };
-  uint64_t xBytes = bytes(*conv.x()), wBytes = bytes(*conv.w()),
-           yBytes = bytes(*conv.y());
-  std::vector<uint64_t> expected;
-  if (conv.kind() == format::ConvolutionKind::forward) {
-    expected = {xBytes, wBytes};
-    if (conv.has_bias())
-      expected.push_back(uint64_t(w(0)) * 4);
-    expected.push_back(yBytes);
-  } else if (conv.kind() == format::ConvolutionKind::input_gradient) {
-    expected = {yBytes, wBytes, xBytes};
-  } else {
-    expected = {xBytes, yBytes, wBytes};
-  }
+Status CommandChecker::checkConvolutionOperands(
+    const format::Library &library, const format::Convolution &conv) const {
+  if (auto mismatch = checkConvolution(conv))
+    return fail(mismatch->what, mismatch->expected, mismatch->got);
+  std::vector<uint64_t> expected = convolutionOperandBytes(conv);
   if (sizeOf(library.operands()) != expected.size())
     return fail("convolution", std::to_string(expected.size()) + " operands",
                 std::to_string(sizeOf(library.operands())));
   for (size_t i = 0; i < expected.size(); ++i) {
     std::string what = "operand " + std::to_string(i);
     const format::Slice &slice = *library.operands()->Get(i);
-    BESSEMER_RETURN_IF_ERROR(
-        checkSlice(what, slice, i + 1 == expected.size()));
+    BESSEMER_RETURN_IF_ERROR(checkSlice(what, slice, i + 1 == expected.size()));
     if (slice.bytes() != expected[i])
       return fail(what, std::to_string(expected[i]) + " bytes",
                   std::to_string(slice.bytes()));
@@ -303,7 +219,7 @@ Status CommandChecker::checkLibrary(const format::Library &library) const {
   if (library.library()->string_view() != "onednn.convolution")
     return fail("library", "onednn.convolution", library.library()->str());
   if (const auto *conv = library.descriptor_as_Convolution())
-    return checkConvolution(library, *conv);
+    return checkConvolutionOperands(library, *conv);
   return fail("library", "a convolution",
               "descriptor kind " +
                   std::to_string(int(library.descriptor_type())));

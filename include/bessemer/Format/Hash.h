@@ -61,8 +61,8 @@ inline uint64_t hash64(const void *data, size_t size, uint64_t seed = 0) {
     hash = rotateLeft(hash ^ mixLane(0, read<uint64_t>(bytes)), 27) * prime1 +
            prime4;
   if (left >= 4) {
-    hash = rotateLeft(hash ^ read<uint32_t>(bytes) * prime1, 23) * prime2 +
-           prime3;
+    hash =
+        rotateLeft(hash ^ read<uint32_t>(bytes) * prime1, 23) * prime2 + prime3;
     bytes += 4, left -= 4;
   }
   for (; left; ++bytes, --left)

@@ -49,8 +49,8 @@ inline std::string packArtifactHead(ProgramT &program,
   FinishProgramBuffer(builder, Program::Pack(builder, &program));
   uint64_t offset = alignArtifact(sizeof(ArtifactPrefix) + builder.GetSize());
   for (size_t i = 0; i < blobs.size(); ++i) {
-    program.blobs[i] = Blob(offset, blobs[i].size(),
-                            hash64(blobs[i].data(), blobs[i].size()));
+    program.blobs[i] =
+        Blob(offset, blobs[i].size(), hash64(blobs[i].data(), blobs[i].size()));
     offset = alignArtifact(offset + blobs[i].size());
   }
   builder.Clear();

@@ -50,8 +50,7 @@ uint64_t Convolution::reserve(uint64_t bytes) {
 Expected<std::unique_ptr<Convolution>>
 Convolution::create(const OneDnnStream &stream, const ConvolutionShape &shape,
                     int threads, const bool *blockedImages) {
-  std::unique_ptr<Convolution> result(
-      new Convolution(stream.library(), shape));
+  std::unique_ptr<Convolution> result(new Convolution(stream.library(), shape));
   BESSEMER_RETURN_IF_ERROR(result->plan(
       threads, blockedImages ? *blockedImages : prefersBlockedImages(shape)));
   return result;
@@ -59,9 +58,8 @@ Convolution::create(const OneDnnStream &stream, const ConvolutionShape &shape,
 
 Status Convolution::plan(int threads, bool blocked) {
   userScratch = DnnlAttr(dnnl);
-  BESSEMER_RETURN_IF_ERROR(
-      dnnlStatus(dnnl.primitive_attr_create(userScratch.out()),
-                 "primitive_attr_create"));
+  BESSEMER_RETURN_IF_ERROR(dnnlStatus(
+      dnnl.primitive_attr_create(userScratch.out()), "primitive_attr_create"));
   BESSEMER_RETURN_IF_ERROR(
       dnnlStatus(dnnl.primitive_attr_set_scratchpad_mode(
                      userScratch.get(), dnnl_scratchpad_mode_user),
@@ -114,12 +112,12 @@ Status Convolution::createPrimitive(bool blocked) {
   const auto algorithm = dnnl_convolution_direct;
 
   dnnl_convolution_desc_t desc;
-  BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-      dnnl.dilated_convolution_forward_desc_init(
-          &desc, dnnl_forward_training, algorithm, &asked.x, &asked.w,
-          chunk.hasBias ? &asked.bias : nullptr, &asked.y, strides, dilates,
-          before, after),
-      "convolution_forward_desc_init"));
+  BESSEMER_RETURN_IF_ERROR(
+      dnnlStatus(dnnl.dilated_convolution_forward_desc_init(
+                     &desc, dnnl_forward_training, algorithm, &asked.x,
+                     &asked.w, chunk.hasBias ? &asked.bias : nullptr, &asked.y,
+                     strides, dilates, before, after),
+                 "convolution_forward_desc_init"));
   DnnlPrimitiveDesc forward(dnnl);
   BESSEMER_RETURN_IF_ERROR(dnnlStatus(
       dnnl.primitive_desc_create(forward.out(), &desc, userScratch.get(),
@@ -141,15 +139,14 @@ Status Convolution::createPrimitive(bool blocked) {
                              &desc, algorithm, &asked.x, &asked.w, nullptr,
                              &asked.y, strides, dilates, before, after),
                          "convolution_backward_weights_desc_init"));
-    BESSEMER_RETURN_IF_ERROR(dnnlStatus(
-        dnnl.primitive_desc_create(primitiveDesc.out(), &desc,
-                                   userScratch.get(), dnnl.engine,
-                                   forward.get()),
-        "primitive_desc_create"));
+    BESSEMER_RETURN_IF_ERROR(
+        dnnlStatus(dnnl.primitive_desc_create(primitiveDesc.out(), &desc,
+                                              userScratch.get(), dnnl.engine,
+                                              forward.get()),
+                   "primitive_desc_create"));
   }
-  return dnnlStatus(
-      dnnl.primitive_create(primitive.out(), primitiveDesc.get()),
-      "primitive_create");
+  return dnnlStatus(dnnl.primitive_create(primitive.out(), primitiveDesc.get()),
+                    "primitive_create");
 }
 
 /// The operands in the schema's order.
@@ -178,8 +175,8 @@ Status Convolution::addOperands() {
         addOperand(DNNL_ARG_SRC, row.x, dnnl_query_src_md));
     BESSEMER_RETURN_IF_ERROR(
         addOperand(DNNL_ARG_DIFF_DST, row.y, dnnl_query_diff_dst_md));
-    return addOperand(DNNL_ARG_DIFF_WEIGHTS, row.w,
-                      dnnl_query_diff_weights_md, true);
+    return addOperand(DNNL_ARG_DIFF_WEIGHTS, row.w, dnnl_query_diff_weights_md,
+                      true);
   }
   return {};
 }
@@ -230,9 +227,9 @@ Status Convolution::addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
 Status Convolution::bindScratch(std::byte *scratch) {
   scratchBase = scratch;
   auto bindTo = [&](const DnnlMemory &memory, uint64_t offset) {
-    return dnnlStatus(dnnl.memory_set_data_handle_v2(
-                          memory.get(), scratch + offset, nullptr),
-                      "memory_set_data_handle");
+    return dnnlStatus(
+        dnnl.memory_set_data_handle_v2(memory.get(), scratch + offset, nullptr),
+        "memory_set_data_handle");
   };
   for (Operand &operand : operands)
     if (operand.inner)
@@ -254,9 +251,9 @@ Status Convolution::bind(const OneDnnStream &stream, Operand &operand,
   if (operand.boundTo == address)
     return {};
   operand.boundTo = address;
-  return dnnlStatus(dnnl.memory_set_data_handle_v2(operand.row.get(), address,
-                                                   stream.get()),
-                    "memory_set_data_handle");
+  return dnnlStatus(
+      dnnl.memory_set_data_handle_v2(operand.row.get(), address, stream.get()),
+      "memory_set_data_handle");
 }
 
 Status Convolution::reorder(const OneDnnStream &stream, Operand &operand) {
@@ -271,17 +268,16 @@ Status Convolution::reorder(const OneDnnStream &stream, Operand &operand) {
       "reorder");
 }
 
-Status Convolution::runChunk(const OneDnnStream &stream,
-                             void *const *addresses, int64_t index) {
+Status Convolution::runChunk(const OneDnnStream &stream, void *const *addresses,
+                             int64_t index) {
   for (size_t i = 0; i < operands.size(); ++i) {
     Operand &operand = operands[i];
     // Weights and bias stay what the first chunk made of them.
     if (index > 0 && !operand.chunkStride)
       continue;
-    BESSEMER_RETURN_IF_ERROR(
-        bind(stream, operand,
-             static_cast<std::byte *>(addresses[i]) +
-                 operand.chunkStride * uint64_t(index)));
+    BESSEMER_RETURN_IF_ERROR(bind(stream, operand,
+                                  static_cast<std::byte *>(addresses[i]) +
+                                      operand.chunkStride * uint64_t(index)));
     if (!operand.isResult)
       BESSEMER_RETURN_IF_ERROR(reorder(stream, operand));
   }

@@ -16,8 +16,8 @@ public:
   /// Plans for that many threads, which OpenMP's default must be as well, now
   /// and in each run. `blockedImages` overrules the rule, for measurements.
   static Expected<std::unique_ptr<Convolution>>
-  create(const OneDnnStream &stream, const ConvolutionShape &shape,
-         int threads, const bool *blockedImages = nullptr);
+  create(const OneDnnStream &stream, const ConvolutionShape &shape, int threads,
+         const bool *blockedImages = nullptr);
 
   const ConvolutionShape &shape() const { return whole; }
   /// Reordered operands and the primitive's own scratch.

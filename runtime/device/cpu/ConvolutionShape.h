@@ -35,9 +35,9 @@ struct ConvolutionShape {
 /// 1.3 to 5 times faster than row-major, reorders included, but for a few.
 bool prefersBlockedImages(const ConvolutionShape &shape);
 
-/// How many images are reordered and computed at a time, a divisor of the batch:
-/// few, so that the reordered ones stay in the cache and take little scratch.
-/// `bytesPerImage`: of the reordered x and y.
+/// How many images are reordered and computed at a time, a divisor of the
+/// batch: few, so that the reordered ones stay in the cache and take little
+/// scratch. `bytesPerImage`: of the reordered x and y.
 int64_t chooseImages(const ConvolutionShape &shape, uint64_t bytesPerImage,
                      int threads);
 

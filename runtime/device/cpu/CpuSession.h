@@ -84,6 +84,11 @@ private:
   Status prepareMemory();
   Status prepareFunction(size_t function, const format::ExecProgram &exec,
                          const std::byte *code);
+  Expected<std::vector<const std::byte *>>
+  arenaBases(const Plan &plan, const format::ExecProgram &exec);
+  Status addCommand(Plan &plan, const format::ExecProgram &exec,
+                    std::span<const std::byte *const> bases,
+                    const std::byte *code, const format::Command &command);
   Expected<Convolution *> convolution(const format::Convolution &description);
   Status prepareScratch();
   Status bindInputs(size_t function, Plan &plan,

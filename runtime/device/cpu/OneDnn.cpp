@@ -13,11 +13,12 @@ static constexpr char libraryFile[] = "libdnnl.so.2";
 Status dnnlStatus(dnnl_status_t status, const char *call) {
   if (status == dnnl_success)
     return {};
-  std::string why = status == dnnl_out_of_memory      ? "out of memory"
+  std::string why = status == dnnl_out_of_memory       ? "out of memory"
                     : status == dnnl_invalid_arguments ? "invalid arguments"
                     : status == dnnl_unimplemented     ? "not implemented"
-                    : status == dnnl_runtime_error     ? "runtime error"
-                                : "status " + std::to_string(int(status));
+                    : status == dnnl_runtime_error
+                        ? "runtime error"
+                        : "status " + std::to_string(int(status));
   return Status::internal(std::string("oneDNN: ") + call + ": " + why);
 }
 
@@ -27,12 +28,12 @@ Status OneDnn::load(OneDnn &library) {
   const char *file = chosen && *chosen ? chosen : libraryFile;
   void *handle = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
-    return Status::invalidInput(
-        std::string("convolutions need oneDNN 2 (") + file +
-        "; Debian package libdnnl2): " + ::dlerror());
+    return Status::invalidInput(std::string("convolutions need oneDNN 2 (") +
+                                file +
+                                "; Debian package libdnnl2): " + ::dlerror());
 #define BESSEMER_DNNL_LOAD(name)                                               \
-  library.name =                                                               \
-      reinterpret_cast<decltype(library.name)>(::dlsym(handle, "dnnl_" #name)); \
+  library.name = reinterpret_cast<decltype(library.name)>(                     \
+      ::dlsym(handle, "dnnl_" #name));                                         \
   if (!library.name)                                                           \
     return Status::invalidInput(std::string(file) +                            \
                                 ": expected oneDNN 2, got a library without "  \

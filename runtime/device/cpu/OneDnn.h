@@ -83,11 +83,11 @@ private:
 };
 
 using DnnlMemory = DnnlHandle<dnnl_memory_t, &OneDnn::memory_destroy>;
-using DnnlAttr = DnnlHandle<dnnl_primitive_attr_t,
-                            &OneDnn::primitive_attr_destroy>;
+using DnnlAttr =
+    DnnlHandle<dnnl_primitive_attr_t, &OneDnn::primitive_attr_destroy>;
 using DnnlPrimitive = DnnlHandle<dnnl_primitive_t, &OneDnn::primitive_destroy>;
-using DnnlPrimitiveDesc = DnnlHandle<dnnl_primitive_desc_t,
-                                     &OneDnn::primitive_desc_destroy>;
+using DnnlPrimitiveDesc =
+    DnnlHandle<dnnl_primitive_desc_t, &OneDnn::primitive_desc_destroy>;
 
 /// A session's own stream.
 class OneDnnStream {

@@ -35,9 +35,9 @@ std::string makeFile() {
 struct Capi : testing::Test {
   Capi() {
     std::string file = makeFile();
-    EXPECT_EQ(bsm_program_from_bytes(file.data(), file.size(), "c.bsm",
-                                     &program),
-              BSM_OK);
+    EXPECT_EQ(
+        bsm_program_from_bytes(file.data(), file.size(), "c.bsm", &program),
+        BSM_OK);
     EXPECT_EQ(bsm_session_create(program, nullptr, 1, &session), BSM_OK);
     tensor = {x.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &extent, nullptr, 0};
   }
@@ -119,9 +119,8 @@ TEST_F(Capi, TakesOffsetsAndDenseStrides) {
 TEST_F(Capi, SetsAndSavesState) {
   ASSERT_EQ(bsm_state_set(session, "w", &tensor), BSM_OK);
   EXPECT_EQ(state(), 2.0f);
-  auto directory =
-      std::filesystem::temp_directory_path() /
-      ("bessemer_capi_test_" + std::to_string(::getpid()));
+  auto directory = std::filesystem::temp_directory_path() /
+                   ("bessemer_capi_test_" + std::to_string(::getpid()));
   ASSERT_EQ(bsm_session_save(session, directory.c_str()), BSM_OK)
       << bsm_error_message();
   std::fill(x.begin(), x.end(), 9.0f);
@@ -153,9 +152,9 @@ TEST_F(Capi, ReportsErrors) {
   tensor.dtype = {kDLInt, 32, 1};
   EXPECT_EQ(run(), BSM_INVALID_INPUT);
   EXPECT_THAT(bsm_error_message(), HasSubstr("expected f32[16], got i32[16]"));
-  EXPECT_EQ(bsm_session_run(session, "train_step", 0, nullptr, nullptr,
-                            nullptr),
-            BSM_INVALID_INPUT);
+  EXPECT_EQ(
+      bsm_session_run(session, "train_step", 0, nullptr, nullptr, nullptr),
+      BSM_INVALID_INPUT);
   EXPECT_THAT(bsm_error_message(), HasSubstr("input 'x' (f32[16]) is missing"));
   // Another thread's errors are its own.
   std::thread([] { EXPECT_STREQ(bsm_error_message(), ""); }).join();

@@ -53,15 +53,12 @@ template <typename F> void forEachProduct(const Case &c, F visit) {
           for (int64_t ow = 0; ow < y[3]; ++ow)
             for (int64_t kh = 0; kh < c.kernelHeight; ++kh)
               for (int64_t kw = 0; kw < c.kernelWidth; ++kw) {
-                int64_t h =
-                    oh * c.strides[0] + kh * c.dilations[0] - c.pads[0];
-                int64_t w =
-                    ow * c.strides[1] + kw * c.dilations[1] - c.pads[1];
+                int64_t h = oh * c.strides[0] + kh * c.dilations[0] - c.pads[0];
+                int64_t w = ow * c.strides[1] + kw * c.dilations[1] - c.pads[1];
                 if (h < 0 || h >= c.height || w < 0 || w >= c.width)
                   continue;
                 int64_t channel = o / (c.outputs / c.groups) * perGroup + i;
-                visit(((n * c.channels + channel) * c.height + h) * c.width +
-                          w,
+                visit(((n * c.channels + channel) * c.height + h) * c.width + w,
                       ((o * perGroup + i) * c.kernelHeight + kh) *
                               c.kernelWidth +
                           kw,
@@ -121,16 +118,15 @@ TEST_P(ConvolutionTest, MatchesPlainLoops) {
        dy = noise(product(c.y()), 3), bias = noise(c.outputs, 4);
 
   TestArtifact artifact;
-  auto exec = artifact.addFunction(
-      "predict",
-      {{"x", Type::f32, c.x()},
-       {"w", Type::f32, c.w()},
-       {"dy", Type::f32, c.y()},
-       {"bias", Type::f32, {c.outputs}}},
-      {{"y", Type::f32, c.y()},
-       {"y_bias", Type::f32, c.y()},
-       {"dx", Type::f32, c.x()},
-       {"dw", Type::f32, c.w()}});
+  auto exec = artifact.addFunction("predict",
+                                   {{"x", Type::f32, c.x()},
+                                    {"w", Type::f32, c.w()},
+                                    {"dy", Type::f32, c.y()},
+                                    {"bias", Type::f32, {c.outputs}}},
+                                   {{"y", Type::f32, c.y()},
+                                    {"y_bias", Type::f32, c.y()},
+                                    {"dx", Type::f32, c.x()},
+                                    {"dw", Type::f32, c.w()}});
   auto in = [&](int i) { return exec.slice(exec.input(i)); };
   auto out = [&](int i) { return exec.slice(exec.output(i)); };
   exec.convolution(*describe(c, ConvolutionKind::forward),
@@ -195,23 +191,71 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"odd", 3, 5, 7, 11, 7, 2, 3, 1, {1, 2}, {1, 1}, {0, 1, 1, 2}},
         Case{"pointwise", 2, 20, 6, 6, 24, 1, 1},
         Case{"downsample", 2, 16, 8, 8, 32, 1, 1, 1, {2, 2}},
-        Case{"dilated", 2, 16, 12, 12, 16, 3, 3, 1, {1, 1}, {2, 3},
+        Case{"dilated",
+             2,
+             16,
+             12,
+             12,
+             16,
+             3,
+             3,
+             1,
+             {1, 1},
+             {2, 3},
              {2, 3, 2, 3}},
-        Case{"grouped", 2, 12, 8, 8, 20, 3, 3, 4, {1, 1}, {1, 1},
+        Case{"grouped", 2, 12, 8, 8, 20, 3, 3, 4, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        Case{"depthwise",
+             2,
+             24,
+             10,
+             10,
+             24,
+             3,
+             3,
+             24,
+             {2, 1},
+             {1, 1},
              {1, 1, 1, 1}},
-        Case{"depthwise", 2, 24, 10, 10, 24, 3, 3, 24, {2, 1}, {1, 1},
-             {1, 1, 1, 1}},
-        Case{"depthwise_odd", 1, 5, 9, 9, 10, 5, 5, 5, {1, 1}, {1, 1},
+        Case{"depthwise_odd",
+             1,
+             5,
+             9,
+             9,
+             10,
+             5,
+             5,
+             5,
+             {1, 1},
+             {1, 1},
              {2, 2, 2, 2}},
         // Large enough to be computed some images at a time.
-        Case{"chunked", 64, 1, 28, 28, 6, 5, 5, 1, {1, 1}, {1, 1},
-             {2, 2, 2, 2}},
-        Case{"chunked_depthwise", 8, 64, 32, 32, 64, 3, 3, 64, {1, 1}, {1, 1},
+        Case{
+            "chunked", 64, 1, 28, 28, 6, 5, 5, 1, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+        Case{"chunked_depthwise",
+             8,
+             64,
+             32,
+             32,
+             64,
+             3,
+             3,
+             64,
+             {1, 1},
+             {1, 1},
              {1, 1, 1, 1}},
-        Case{"chunked_prime", 5, 16, 40, 40, 32, 3, 3, 1, {1, 1}, {1, 1},
+        Case{"chunked_prime",
+             5,
+             16,
+             40,
+             40,
+             32,
+             3,
+             3,
+             1,
+             {1, 1},
+             {1, 1},
              {1, 1, 1, 1}},
-        Case{"ragged", 1, 4, 10, 10, 4, 3, 3, 1, {3, 3}, {1, 1},
-             {0, 0, 1, 1}}),
+        Case{"ragged", 1, 4, 10, 10, 4, 3, 3, 1, {3, 3}, {1, 1}, {0, 0, 1, 1}}),
     [](const auto &info) { return std::string(info.param.name); });
 
 namespace {
@@ -223,9 +267,8 @@ std::unique_ptr<TestArtifact> oneConvolution() {
   conv.x = conv.w = conv.y = {1, 1, 1, 1};
   conv.strides = conv.dilations = {1, 1};
   conv.pads = {0, 0, 0, 0};
-  exec.convolution(conv,
-                   {exec.slice(exec.input(0)), exec.slice(exec.input(0)),
-                    exec.slice(exec.output(0))});
+  exec.convolution(conv, {exec.slice(exec.input(0)), exec.slice(exec.input(0)),
+                          exec.slice(exec.output(0))});
   return artifact;
 }
 } // namespace
@@ -251,8 +294,9 @@ TEST(OneDnnDeathTest, NamesTheMissingLibrary) {
 
 TEST(Convolution, SharesPlansAndScratch) {
   auto artifact = std::make_unique<TestArtifact>();
-  auto exec = artifact->addFunction("predict", {{"x", Type::f32, {2, 32, 16, 16}}},
-                                    {{"y", Type::f32, {2, 32, 16, 16}}});
+  auto exec =
+      artifact->addFunction("predict", {{"x", Type::f32, {2, 32, 16, 16}}},
+                            {{"y", Type::f32, {2, 32, 16, 16}}});
   uint32_t w = exec.addWork(32 * 32 * 9 * 4);
   bessemer::format::ConvolutionT conv;
   conv.x = conv.y = {2, 32, 16, 16};

@@ -16,8 +16,8 @@ namespace {
 std::string makeFile() {
   TestArtifact artifact;
   std::vector<float> numbers(16, 3.0f);
-  uint64_t w = artifact.addState("w", Type::f32, {16}, 0,
-                                 artifact.addBlob(numbers));
+  uint64_t w =
+      artifact.addState("w", Type::f32, {16}, 0, artifact.addBlob(numbers));
   artifact.addState("n", Type::i64, {}, 7);
   int64_t table = artifact.addBlob(numbers);
   uint32_t kernel = artifact.addKernel(scaleAdd);
@@ -74,8 +74,7 @@ std::optional<std::vector<float>> use(const std::string &bytes) {
   auto w = (*session)->readState("w")->elements<float>();
   std::vector<float> result(y.begin(), y.end());
   result.insert(result.end(), w.begin(), w.end());
-  result.push_back(
-      float((*session)->readState("n")->elements<int64_t>()[0]));
+  result.push_back(float((*session)->readState("n")->elements<int64_t>()[0]));
   return result;
 }
 
@@ -142,8 +141,8 @@ TEST(Damage, TruncatedTablesUnderAFittingHashNeverCrashTheLoader) {
     std::string damaged = file;
     ArtifactPrefix forged = prefix;
     forged.tableBytes = size;
-    forged.tableHash = bessemer::format::hash64(
-        damaged.data() + sizeof(prefix), size);
+    forged.tableHash =
+        bessemer::format::hash64(damaged.data() + sizeof(prefix), size);
     std::memcpy(damaged.data(), &forged, sizeof(forged));
     (void)use(damaged.substr(0, sizeof(prefix) + size));
     EXPECT_FALSE(Program::fromBytes(asBytes(damaged)).ok());

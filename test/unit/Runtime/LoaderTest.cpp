@@ -75,9 +75,9 @@ TEST_F(Loader, ShowsTheProgram) {
   EXPECT_EQ(loaded->states()[0].type.str(), "f32[4x4]");
   auto model = loaded->sourceModel();
   ASSERT_TRUE(model.ok());
-  EXPECT_EQ(std::string(reinterpret_cast<const char *>(model->data()),
-                        model->size()),
-            "an onnx model");
+  EXPECT_EQ(
+      std::string(reinterpret_cast<const char *>(model->data()), model->size()),
+      "an onnx model");
   EXPECT_TRUE(loaded->verifyBlobs().ok());
 }
 
@@ -326,8 +326,8 @@ void Loader::convolutionError(void (*change)(format::ConvolutionT &),
   auto builder = own.addFunction("predict", {}, {});
   uint32_t x = builder.addWork(200), w = builder.addWork(288),
            y = builder.addWork(144);
-  builder.convolution(
-      conv, {builder.slice(x), builder.slice(w), builder.slice(y)});
+  builder.convolution(conv,
+                      {builder.slice(x), builder.slice(w), builder.slice(y)});
   std::string bytes = own.pack();
   auto program = Program::fromBytes(asBytes(bytes), "m.bsm");
   if (message.empty())
@@ -345,8 +345,7 @@ TEST_F(Loader, ChecksConvolutions) {
   convolutionError([](Conv &c) { c.strides = {0, 1}; },
                    "convolution strides: expected 2 numbers of at least 1");
   convolutionError([](Conv &c) { c.pads[2] = -1; }, "convolution pads");
-  convolutionError([](Conv &c) { c.w[0] = int64_t(1) << 40; },
-                   "convolution w");
+  convolutionError([](Conv &c) { c.w[0] = int64_t(1) << 40; }, "convolution w");
   convolutionError([](Conv &c) { c.y[2] = 4; },
                    "expected shapes that fit each other");
   convolutionError([](Conv &c) { c.groups = 2; },

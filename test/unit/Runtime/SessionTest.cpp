@@ -28,8 +28,8 @@ TestArtifact smallArtifact() {
   TestArtifact artifact;
   std::vector<float> initial(count);
   std::iota(initial.begin(), initial.end(), 0.0f);
-  uint64_t p = artifact.addState("p", Type::f32, shape, 0,
-                                 artifact.addBlob(initial));
+  uint64_t p =
+      artifact.addState("p", Type::f32, shape, 0, artifact.addBlob(initial));
   uint32_t add = artifact.addKernel(scaleAdd);
   uint32_t apply = artifact.addKernel(applyGradient);
   auto exec = artifact.addFunction(
@@ -125,8 +125,7 @@ TEST(Session, UsesInputsWhereTheyLieAndCopiesMisalignedOnes) {
 
 TEST(Session, Fills) {
   TestArtifact artifact;
-  auto exec =
-      artifact.addFunction("predict", {}, {{"y", Type::u8, {64}}});
+  auto exec = artifact.addFunction("predict", {}, {{"y", Type::u8, {64}}});
   uint32_t y = exec.output(0);
   exec.fill(exec.slice(y, 0, 8), 0x7f, 1);
   exec.fill(exec.slice(y, 8, 8), 0x1234, 2);
@@ -178,9 +177,9 @@ TEST(Session, GivesEachThreadItsAlignedScratch) {
   constexpr uint64_t bytes = 1000;
   uint32_t kernel = artifact.addKernel(reportScratch, bytes);
   auto exec = artifact.addFunction("predict", {}, {{"y", Type::u64, {4096}}});
-  exec.launch(kernel, 4096,
-              {exec.operand(exec.slice(exec.output(0))),
-               exec.immediate(bytes)});
+  exec.launch(
+      kernel, 4096,
+      {exec.operand(exec.slice(exec.output(0))), exec.immediate(bytes)});
   auto session = artifact.session(3);
   EXPECT_EQ(session->memory().kernelScratch, 3 * bytes);
   ASSERT_TRUE(session->run("predict", {}, {}).ok());
@@ -210,9 +209,9 @@ std::vector<float> denormalProducts(bool strict) {
     artifact.program.settings.push_back(std::move(setting));
   }
   uint32_t kernel = artifact.addKernel(multiplyOne);
-  auto exec = artifact.addFunction(
-      "predict", {{"a", Type::f32, {}}, {"b", Type::f32, {}}},
-      {{"y", Type::f32, {64}}});
+  auto exec = artifact.addFunction("predict",
+                                   {{"a", Type::f32, {}}, {"b", Type::f32, {}}},
+                                   {{"y", Type::f32, {64}}});
   exec.launch(kernel, 64,
               {exec.operand(exec.slice(exec.input(0))),
                exec.operand(exec.slice(exec.input(1))),
@@ -243,8 +242,7 @@ TEST(Session, ReadsAndWritesState) {
   artifact.addFunction("predict", {}, {});
   auto session = artifact.session();
   EXPECT_THAT(session->stateNames(), ElementsAre("w", "n", "h", "g", "c"));
-  EXPECT_THAT(session->readState("w")->elements<float>(),
-              testing::Each(0.5f));
+  EXPECT_THAT(session->readState("w")->elements<float>(), testing::Each(0.5f));
   EXPECT_EQ(session->readState("n")->elements<int64_t>()[0], -1);
   EXPECT_EQ(session->readState("h")->elements<uint16_t>()[1], 0x3f80);
   EXPECT_EQ(session->readState("g")->elements<uint16_t>()[1], 0xc100);

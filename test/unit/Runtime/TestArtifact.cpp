@@ -147,8 +147,8 @@ ExecBuilder TestArtifact::addFunction(const std::string &name,
       auto value = std::make_unique<ValueT>();
       value->name = spec.name;
       value->type = makeType(spec.element, spec.shape);
-      exec->arenas.push_back(makeArena(kind, byteSize(*value->type),
-                                       uint32_t(values.size())));
+      exec->arenas.push_back(
+          makeArena(kind, byteSize(*value->type), uint32_t(values.size())));
       values.push_back(std::move(value));
     }
   };

@@ -13,7 +13,13 @@
 namespace bessemer::test {
 
 /// The entries of TestKernels.c, in order.
-enum TestKernel { scaleAdd, applyGradient, reportScratch, multiplyOne, addStep };
+enum TestKernel {
+  scaleAdd,
+  applyGradient,
+  reportScratch,
+  multiplyOne,
+  addStep
+};
 
 struct ValueSpec {
   std::string name;

@@ -70,8 +70,7 @@ public:
   /// Copies and verifies an artifact in memory; `name` stands for the path in
   /// errors.
   static Expected<std::shared_ptr<const Program>>
-  fromBytes(std::span<const std::byte> bytes,
-            std::string name = "<memory>");
+  fromBytes(std::span<const std::byte> bytes, std::string name = "<memory>");
 
   ~Program();
   Program(const Program &) = delete;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prepares a session: its memory, the operands of every command, the library's
+// plans. All that a step needs is made here.
+#include "core/InitialState.h"
+#include "device/cpu/CpuSession.h"
+#include "device/cpu/CpuTarget.h"
+
+#include <algorithm>
+#include <omp.h>
+
+namespace bessemer::runtime {
+
+namespace {
+constexpr int mostThreads = 4096;
+
+bool isWork(const format::Arena &arena) {
+  return arena.kind() == format::ArenaKind::work;
+}
+} // namespace
+
+Expected<std::unique_ptr<CpuSession>>
+CpuSession::create(const Program &program, const SessionOptions &options) {
+  std::unique_ptr<CpuSession> session(new CpuSession(program.impl()));
+  BESSEMER_RETURN_IF_ERROR(session->prepare(options));
+  return session;
+}
+
+Status CpuSession::prepare(const SessionOptions &options) {
+  auto chosen = chooseCpuTarget(options.device, program.targets, program.name);
+  if (!chosen)
+    return chosen.status();
+  targetIndex = *chosen;
+  if (options.threads < 0 || options.threads > mostThreads)
+    return Status::usage("threads: expected 0 to " +
+                         std::to_string(mostThreads) + ", got " +
+                         std::to_string(options.threads));
+  threadCount = options.threads ? options.threads : omp_get_max_threads();
+  savedModes.resize(threadCount);
+  for (const Setting &setting : program.settings)
+    if (setting.key == "strict" && setting.value == "true")
+      flushDenormals = false;
+
+  BESSEMER_RETURN_IF_ERROR(prepareMemory());
+  BESSEMER_RETURN_IF_ERROR(resetState());
+  auto code = program.code(targetIndex);
+  if (!code)
+    return code.status();
+  plans.resize(program.functions.size());
+  for (size_t f = 0; f < plans.size(); ++f)
+    BESSEMER_RETURN_IF_ERROR(
+        prepareFunction(f,
+                        *program.execProgram(program.functions[f].name,
+                                             program.targets[targetIndex]),
+                        *code));
+  return prepareScratch();
+}
+
+/// State, and one block of temporaries for all functions: a session runs one
+/// at a time.
+Status CpuSession::prepareMemory() {
+  for (const FunctionInfo &function : program.functions) {
+    const auto *arenas =
+        program.execProgram(function.name, program.targets[targetIndex])
+            ->arenas();
+    uint64_t work = 0, bound = 0;
+    for (size_t i = 0; arenas && i < arenas->size(); ++i)
+      if (const format::Arena &arena = *arenas->Get(i); isWork(arena)) {
+        work += format::alignArtifact(arena.bytes());
+        bound += arena.bound();
+      }
+    report.work = std::max(report.work, work);
+    report.workBound = std::max(report.workBound, bound);
+  }
+  report.state = program.table->state_bytes();
+  auto allocate = [](Buffer &buffer, uint64_t bytes, const char *what) {
+    auto memory = Buffer::create(bytes, what);
+    if (memory)
+      buffer = std::move(*memory);
+    return memory.status();
+  };
+  BESSEMER_RETURN_IF_ERROR(allocate(stateMemory, report.state, "state"));
+  BESSEMER_RETURN_IF_ERROR(allocate(workMemory, report.work, "temporaries"));
+  return allocate(stepBlock, sizeof(StepBlock), "the step block");
+}
+
+Status CpuSession::resetState() {
+  for (size_t i = 0; i < program.states.size(); ++i)
+    BESSEMER_RETURN_IF_ERROR(writeInitialState(program, i, state(i)));
+  return {};
+}
+
+Status CpuSession::prepareFunction(size_t function,
+                                   const format::ExecProgram &exec,
+                                   const std::byte *code) {
+  Plan &plan = plans[function];
+  const FunctionInfo &info = program.functions[function];
+  plan.inputCopies.resize(info.inputs.size());
+  for (const ValueInfo &output : info.outputs) {
+    auto buffer =
+        Buffer::create(output.type.byteSize(), "output '" + output.name + "'");
+    if (!buffer)
+      return buffer.status();
+    report.values += buffer->size();
+    plan.outputs.push_back(std::move(*buffer));
+  }
+  auto bases = arenaBases(plan, exec);
+  if (!bases)
+    return bases.status();
+  for (size_t i = 0; exec.commands() && i < exec.commands()->size(); ++i)
+    BESSEMER_RETURN_IF_ERROR(
+        addCommand(plan, exec, *bases, code, *exec.commands()->Get(i)));
+  return {};
+}
+
+/// Where each arena lies; null for inputs, whose addresses come with each call.
+Expected<std::vector<const std::byte *>>
+CpuSession::arenaBases(const Plan &plan, const format::ExecProgram &exec) {
+  size_t count = exec.arenas() ? exec.arenas()->size() : 0;
+  std::vector<const std::byte *> bases(count, nullptr);
+  uint64_t workOffset = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const format::Arena &arena = *exec.arenas()->Get(i);
+    switch (arena.kind()) {
+    case format::ArenaKind::state:
+      bases[i] = stateMemory.data();
+      break;
+    case format::ArenaKind::work:
+      bases[i] = workMemory.data() + workOffset;
+      workOffset += format::alignArtifact(arena.bytes());
+      break;
+    case format::ArenaKind::input:
+      break;
+    case format::ArenaKind::output:
+      bases[i] = plan.outputs[arena.value()].data();
+      break;
+    case format::ArenaKind::step:
+      bases[i] = stepBlock.data();
+      break;
+    case format::ArenaKind::constant: {
+      auto content = program.blob(arena.blob());
+      if (!content)
+        return content.status();
+      bases[i] = content->data();
+      break;
+    }
+    }
+  }
+  return bases;
+}
+
+Status CpuSession::addCommand(Plan &plan, const format::ExecProgram &exec,
+                              std::span<const std::byte *const> bases,
+                              const std::byte *code,
+                              const format::Command &command) {
+  const size_t slot = plan.slots.size();
+  auto addSlice = [&](const format::Slice &slice) {
+    const format::Arena &arena = *exec.arenas()->Get(slice.arena());
+    const std::byte *address = nullptr;
+    if (arena.kind() == format::ArenaKind::input)
+      plan.inputSlots.push_back(
+          {plan.slots.size(), arena.value(), slice.offset()});
+    else
+      address = bases[slice.arena()] + slice.offset();
+    plan.slots.push_back(const_cast<std::byte *>(address));
+  };
+
+  if (const auto *launch = command.body_as_Launch()) {
+    const format::Kernel &kernel =
+        *program.table->kernels()->Get(launch->kernel());
+    for (size_t i = 0; launch->operands() && i < launch->operands()->size();
+         ++i) {
+      const format::Operand &operand = *launch->operands()->Get(i);
+      if (operand.kind() == format::OperandKind::slice)
+        addSlice(operand.slice());
+      else
+        plan.slots.push_back(
+            reinterpret_cast<void *>(uintptr_t(operand.immediate())));
+    }
+    scratchPerThread =
+        std::max(scratchPerThread, kernel.scratch()->Get(targetIndex));
+    auto entry = uintptr_t(code + kernel.entries()->Get(targetIndex));
+    plan.steps.push_back(LaunchStep{reinterpret_cast<Kernel>(entry), slot,
+                                    int64_t(launch->tiles())});
+  } else if (const auto *copy = command.body_as_Copy()) {
+    addSlice(*copy->from());
+    addSlice(*copy->to());
+    plan.steps.push_back(CopyStep{slot, copy->to()->bytes()});
+  } else if (const auto *fill = command.body_as_Fill()) {
+    addSlice(*fill->to());
+    plan.steps.push_back(
+        FillStep{slot, fill->to()->bytes(), fill->pattern(), fill->width()});
+  } else if (const auto *library = command.body_as_Library()) {
+    for (const format::Slice *slice : *library->operands())
+      addSlice(*slice);
+    auto prepared = convolution(*library->descriptor_as_Convolution());
+    if (!prepared) {
+      std::string label =
+          command.label() ? "'" + command.label()->str() + "': " : "";
+      return Status(prepared.status().code(),
+                    program.name + ": " + label + prepared.status().message());
+    }
+    plan.steps.push_back(ConvolutionStep{*prepared, slot});
+  }
+  return {};
+}
+
+Expected<Convolution *>
+CpuSession::convolution(const format::Convolution &description) {
+  if (!stream) {
+    auto opened = OneDnnStream::create();
+    if (!opened)
+      return opened.status();
+    stream = std::move(*opened);
+    libraryName = stream->libraryName();
+  }
+  ConvolutionShape shape(description);
+  for (const auto &known : convolutions)
+    if (known->shape() == shape)
+      return known.get();
+  OmpThreads scope(threadCount);
+  auto created = Convolution::create(*stream, shape, threadCount);
+  if (!created)
+    return created.status();
+  report.libraryScratch =
+      std::max(report.libraryScratch, (*created)->scratchBytes());
+  return convolutions.emplace_back(std::move(*created)).get();
+}
+
+/// What kernels and the library need besides their operands; commands run one
+/// after the other, so the largest need serves all.
+Status CpuSession::prepareScratch() {
+  for (int thread = 0; scratchPerThread && thread < threadCount; ++thread) {
+    auto buffer = Buffer::create(scratchPerThread, "kernel scratch");
+    if (!buffer)
+      return buffer.status();
+    report.kernelScratch += buffer->size();
+    kernelScratch.push_back(std::move(*buffer));
+  }
+  auto buffer = Buffer::create(report.libraryScratch, "library scratch");
+  if (!buffer)
+    return buffer.status();
+  libraryScratch = std::move(*buffer);
+  for (const auto &convolution : convolutions)
+    BESSEMER_RETURN_IF_ERROR(convolution->bindScratch(libraryScratch.data()));
+  return {};
+}
+
+} // namespace bessemer::runtime
