@@ -81,7 +81,7 @@ void ExecBuilder::fill(Slice to, uint64_t pattern, uint8_t width) {
 void ExecBuilder::convolution(const ConvolutionT &convolution,
                               std::vector<Slice> operands) {
   LibraryT body;
-  body.library = "onednn.convolution";
+  body.library = "onednn";
   body.descriptor.Set(ConvolutionT(convolution));
   body.operands = std::move(operands);
   command(std::move(body), "a convolution");
