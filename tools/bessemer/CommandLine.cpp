@@ -79,6 +79,20 @@ Status collect(const Bound &bound, const Flag &flag, Arguments &arguments) {
   return {};
 }
 
+/// CLI11 only says that a subcommand is missing.
+Status checkCommandName(int argc, char **argv) {
+  if (argc < 2 || argv[1][0] == '-')
+    return {};
+  std::string names;
+  for (const Subcommand *command : allSubcommands()) {
+    if (std::string_view(argv[1]) == command->name)
+      return {};
+    names += (names.empty() ? "" : ", ") + std::string(command->name);
+  }
+  return Status::usage("unknown command '" + std::string(argv[1]) +
+                       "', expected one of " + names);
+}
+
 } // namespace
 
 const Flag *Subcommand::find(std::string_view name) const {
@@ -97,6 +111,7 @@ std::span<const Subcommand *const> allSubcommands() {
 }
 
 Expected<ParsedLine> parseCommandLine(int argc, char **argv) {
+  BESSEMER_RETURN_IF_ERROR(checkCommandName(argc, argv));
   CLI::App root("bessemer compiles ONNX models into programs that train, and "
                 "runs them.",
                 "bessemer");

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every wrong command gives one line that names what is wrong, and the right
+exit status: 1 the input's fault, 2 usage."""
+
+import numpy as np
+import pytest
+
+INPUT, USAGE = 1, 2
+ROWS = 20
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A compiled model (batch 6, x [6, 3, 4], 5 classes), data, and a checkpoint."""
+    import os
+    import subprocess
+    from conftest import GOLDENS
+    folder = tmp_path_factory.mktemp("cli")
+    program = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
+    model = os.path.join(GOLDENS, "mlp_cross_entropy", "model.onnx")
+    random = np.random.default_rng(0)
+    x = random.standard_normal((ROWS, 3, 4)).astype(np.float32)
+    labels = random.integers(0, 5, ROWS)
+    np.savez(folder / "d.npz", x=x, labels=labels)
+    np.save(folder / "x.npy", x[:6])
+    np.save(folder / "wide.npy", np.zeros((6, 3, 5), np.float32))
+    np.savez(folder / "strange.npz", x=x, labels=labels + 3)
+    np.savez(folder / "nan.npz", x=np.full_like(x, np.nan), labels=labels)
+    (folder / "cut.npz").write_bytes((folder / "d.npz").read_bytes()[:-40])
+    for command in (["compile", model, "-o", folder / "m.bsm", "--loss", "cross_entropy", "--batch", "6",
+                     "--optimizer", "adamw", "--lr", "0.01"],
+                    ["compile", model, "-o", folder / "plain.bsm", "--batch", "6"],
+                    ["train", folder / "m.bsm", "--data", folder / "d.npz", "--steps", "3", "--checkpoint-dir",
+                     folder / "run"]):
+        subprocess.run([program, *map(str, command)], check=True)
+    (folder / "cut.bsm").write_bytes((folder / "m.bsm").read_bytes()[:1000])
+    return folder
+
+
+def expect(result, status, *parts):
+    assert result.returncode == status, result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), result.stderr
+    for part in parts:
+        assert part in lines[0], lines[0]
+
+
+@pytest.mark.parametrize("command,part", [
+    ([], "subcommand"),
+    (["fly"], "fly"),
+    (["train"], "MODEL"),
+    (["compile", "m.onnx"], "-o"),
+    (["train", "m.onnx", "--data", "d.npz"], "--loss"),
+    (["train", "m.bsm"], "--data"),
+    (["eval", "m.bsm"], "--data"),
+    (["export", "m.bsm"], "-o"),
+    (["train", "m.bsm", "--data", "d.npz", "--speed", "9"], "--speed"),
+    (["train", "m.bsm", "--data", "d.npz", "--lr", "fast"], "--lr: expected a number, got 'fast'"),
+    (["train", "m.bsm", "--data", "d.npz", "--lr", "nan"], "--lr"),
+    (["train", "m.bsm", "--data", "d.npz", "--epochs", "1.5"], "--epochs: expected a whole number"),
+    (["train", "m.bsm", "--data", "d.npz", "--epochs", "0"], "--epochs: expected at least 1"),
+    (["train", "m.bsm", "--data", "d.npz", "--lr", "-1"], "--lr: expected at least 0"),
+    (["train", "m.bsm", "--data", "d.npz", "--schedule", "linear"], "one of constant, cosine"),
+    (["train", "m.bsm", "--data", "d.npz", "--map", "x"], "NAME=VALUE"),
+    (["train", "m.bsm", "--data", "d.npz", "--trace", "t.json"], "--trace"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--precision", "bf16"], "f32"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--target", "sm_80"], "sm_80"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--accumulate", "4"], "--accumulate"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--devices", "2"], "--devices"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--mesh", "data=2"], "--mesh"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--memory-limit", "1G"], "--memory-limit"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--pass-plugin", "p.so"], "--pass-plugin"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--betas", "0.9"], "--betas"),
+    (["compile", "m.onnx", "--emit", "assembly"], "graph, kern, exec, llvm"),
+])
+def test_usage(cli, command, part):
+    expect(cli(*command), USAGE, part)
+
+
+def test_usage_with_a_program(cli, files):
+    train = ["train", files / "m.bsm", "--data", files / "d.npz"]
+    expect(cli(*train, "--epochs", "1", "--steps", "2"), USAGE, "--epochs or --steps")
+    expect(cli(*train, "--resume"), USAGE, "--checkpoint-dir")
+    expect(cli(*train, "--keep-best", "loss"), USAGE, "--eval-data")
+    expect(cli(*train, "--checkpoint-every", "1"), USAGE, "--checkpoint-dir")
+    expect(cli(*train, "--steps", "2", "--warmup-steps", "3"), USAGE, "--warmup-steps 3")
+    expect(cli(*train, "--device", "cuda"), USAGE, "cuda")
+    expect(cli(*train, "--steps", "9", "--checkpoint-dir", files / "run", "--resume", "--seed", "5"), USAGE,
+           "seed 0, got 5")
+
+
+def test_missing_and_damaged_files(cli, files, tmp_path):
+    for name in ("nowhere.bsm", "cut.bsm"):
+        for command in ("inspect", "run"):
+            expect(cli(command, files / name), INPUT, name)
+    train = ["train", files / "m.bsm", "--data"]
+    expect(cli(*train, files / "nowhere.npz"), INPUT, "nowhere.npz", "cannot open")
+    expect(cli(*train, files / "cut.npz"), INPUT, "cut.npz", "truncated")
+    expect(cli(*train, files / "m.bsm"), INPUT, "m.bsm", ".npz")
+    expect(cli(*train, files / "d.npz", "--checkpoint-dir", tmp_path, "--resume"), INPUT, "no checkpoint")
+    expect(cli("eval", files / "m.bsm", "--data", files / "d.npz", "--checkpoint", tmp_path), INPUT, "no checkpoint")
+    expect(cli("compile", files / "nowhere.onnx", "-o", tmp_path / "o.bsm", "--loss", "mse"), INPUT, "nowhere.onnx")
+    assert not (tmp_path / "o.bsm").exists()
+    expect(cli("compile", files / "d.npz", "-o", tmp_path / "o.bsm", "--loss", "mse"), INPUT, "d.npz")
+
+
+def test_data_that_does_not_fit(cli, files):
+    train = ["train", files / "m.bsm", "--data"]
+    expect(cli(*train, f"x={files}/wide.npy,labels={files}/d.npz:labels"), INPUT, "'x'", "f32[3x4]", "f32[3x5]")
+    expect(cli(*train, f"x={files}/x.npy"), INPUT, "'labels'", "--map")
+    expect(cli(*train, f"x={files}/x.npy,labels={files}/d.npz:labels"), INPUT, "20 rows", "6")
+    expect(cli(*train, f"x={files}/d.npz"), INPUT, "expected one array", "labels")
+    expect(cli(*train, f"x={files}/d.npz:z"), INPUT, "no array 'z'")
+    expect(cli(*train, files / "strange.npz"), INPUT, "expected a label in [0, 5)")
+    expect(cli(*train, files / "d.npz", "--map", "z=x"), INPUT, "no input 'z'")
+    expect(cli(*train, files / "d.npz", "--map", "x=z"), INPUT, "no data column 'z'")
+    expect(cli(*train, files / "d.npz", "--mean", "1,2"), INPUT, "mean")
+    expect(cli(*train, files / "d.npz", "--std", "0"), INPUT, "std")
+
+
+def test_a_loss_that_is_not_finite_names_its_step(cli, files, tmp_path):
+    result = cli("train", files / "m.bsm", "--data", files / "nan.npz", "--checkpoint-dir", tmp_path / "run")
+    expect(result, INPUT, "step 1: the loss is not finite")
+    assert not (tmp_path / "run" / "last").exists()
+
+
+@pytest.mark.parametrize("flags,parts", [
+    (["--loss", "mse"], ["--loss", "cross_entropy", "mse"]),
+    (["--optimizer", "sgd"], ["--optimizer", "adamw", "sgd"]),
+    (["--weight-decay", "0.5"], ["--weight-decay", "0.01", "0.5"]),
+    (["--betas", "0.9,0.99"], ["--betas", "0.999", "0.99"]),
+    (["--clip-norm", "1"], ["--clip-norm", "without"]),
+    (["--batch", "7"], ["--batch", "6", "7"]),
+    (["--strict"], ["--strict", "false", "true"]),
+])
+def test_settings_fixed_at_compile_time(cli, files, flags, parts):
+    expect(cli("train", files / "m.bsm", "--data", files / "d.npz", *flags), INPUT, "m.bsm", *parts)
+
+
+def test_equal_settings_and_the_learning_rate_may_be_given(cli, files):
+    result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--loss", "cross_entropy", "--batch", "6",
+                 "--optimizer", "adamw", "--betas", "0.9,0.999", "--weight-decay", "1e-2", "--lr", "0.5")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_program_without_a_loss_cannot_train(cli, files):
+    for command in ("train", "eval"):
+        expect(cli(command, files / "plain.bsm", "--data", files / "d.npz"), INPUT, "--loss")
+
+
+def test_an_earlier_run_is_not_overwritten(cli, files):
+    before = (files / "run/last/state.safetensors").read_bytes()
+    expect(cli("train", files / "m.bsm", "--data", files / "d.npz", "--checkpoint-dir", files / "run"), INPUT,
+           "run/last", "--resume")
+    assert (files / "run/last/state.safetensors").read_bytes() == before
+
+
+def test_run_names_inputs_and_functions(cli, files):
+    run = ["run", files / "m.bsm"]
+    expect(cli(*run), INPUT, "'x'", "f32[6x3x4]", "--input x=FILE")
+    expect(cli(*run, "--input", f"z={files}/x.npy"), INPUT, "'z'")
+    expect(cli(*run, "--input", f"x={files}/wide.npy"), INPUT, "f32[3x4]", "f32[3x5]")
+    expect(cli(*run, "--function", "fit"), INPUT, "'fit'", "predict", "train_step")
+    expect(cli(*run, "--function", "train_step", "--input", f"x={files}/d.npz:x", f"labels={files}/d.npz:labels"),
+           INPUT, "batch of 6 rows", "20")
+
+
+@pytest.mark.parametrize("text,parts", [
+    ("lr: 0.1\nspeed: 3\n", ["r.yaml:2", "'speed'"]),
+    ("lr: fast\n", ["r.yaml:1", "lr", "'fast'"]),
+    ("lr: 0.1\nlr: 0.2\n", ["r.yaml:2", "twice"]),
+    ("optimizer:\n  kind: adamw\n  power: 3\n", ["r.yaml:3", "'power'"]),
+    ("strict: perhaps\n", ["r.yaml:1", "true or false"]),
+    ("lr: [1, 2]\n", ["r.yaml:1", "single value"]),
+    ("- lr\n", ["r.yaml", "map"]),
+    ("lr: {a: b\n", ["r.yaml:"]),
+])
+def test_recipes(cli, files, tmp_path, text, parts):
+    (tmp_path / "r.yaml").write_text(text)
+    result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--recipe", tmp_path / "r.yaml")
+    assert result.returncode in (INPUT, USAGE)
+    expect(result, result.returncode, *parts)
+
+
+def test_a_missing_recipe(cli):
+    expect(cli("compile", "m.onnx", "-o", "o.bsm", "--recipe", "nowhere.yaml"), INPUT, "nowhere.yaml")
