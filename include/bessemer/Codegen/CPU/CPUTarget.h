@@ -6,6 +6,8 @@
 #define BESSEMER_CODEGEN_CPU_CPUTARGET_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace bessemer::cpu {
 

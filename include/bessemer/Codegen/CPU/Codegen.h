@@ -7,8 +7,9 @@
 // results, in order (the step block operand is a pointer to its 64 bytes). A
 // call computes tiles [tileBegin, tileEnd) of getTileCount(); any split of the
 // tiles over calls, in any order, gives the same bits. Tensors are row-major
-// with the alignment of their element; an i1 takes one byte. A result may lie in
-// the buffer of an operand where KernelOpInterface::canReuseOperand allows it.
+// with the alignment of their element; an i1 takes one byte. A result may lie
+// in the buffer of an operand where KernelOpInterface::canReuseOperand allows
+// it.
 
 #ifndef BESSEMER_CODEGEN_CPU_CODEGEN_H
 #define BESSEMER_CODEGEN_CPU_CODEGEN_H

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// kern.map: the outer dimensions are one index, vectors run along the dimension
+// where most accesses are contiguous. A tile is a number of outer indices, or a
+// piece of the vector dimension when that is long.
+
+#include "Families.h"
+#include "IterationSpace.h"
+
+using namespace mlir;
+using namespace bessemer;
+using namespace bessemer::cpu;
+
+namespace {
+class MapEmitter {
+public:
+  MapEmitter(kern::MapOp op, const CPUTarget &target)
+      : body(op.getBody().front()), space(IterationSpace::get(op)) {
+    vectorDim = space.pickVectorDim(/*amongReduced=*/false);
+    length = vectorDim < 0 ? 1 : space.bounds[vectorDim];
+    outerDims = space.dims(/*areReduced=*/false, vectorDim);
+    outer = space.size(outerDims);
+    for (int64_t dim : outerDims)
+      outerBounds.push_back(space.bounds[dim]);
+    // Pieces are whole vectors, of even size.
+    int64_t step = target.lanes * 4;
+    pieces = llvm::divideCeil(length, 2 * kTileElements);
+    pieceLength = llvm::alignTo(llvm::divideCeil(length, pieces), step);
+    pieces = llvm::divideCeil(length, pieceLength);
+    outerPerTile =
+        pieces > 1 ? 1 : std::max<int64_t>(1, kTileElements / length);
+  }
+
+  int64_t getTiles() const {
+    return pieces * llvm::divideCeil(outer, outerPerTile);
+  }
+
+  void emit(KernelBuilder &k) {
+    Position begin = Position::begin(k, space);
+    k.forTiles([&](Val tile) {
+      if (pieces > 1) {
+        Val piece = k.rem(tile, pieces);
+        Val first = k.mul(piece, pieceLength);
+        Val count = length % pieceLength
+                        ? k.min(k.i64(pieceLength), k.sub(k.i64(length), first))
+                        : k.i64(pieceLength);
+        Position position = begin.at(k, space, {vectorDim}, {first});
+        emitRun(k, position, k.div(tile, pieces), count);
+        return;
+      }
+      Val first = k.mul(tile, outerPerTile);
+      Val last = k.min(k.add(first, outerPerTile), k.i64(outer));
+      k.loop(first, last, 1,
+             [&](Val index) { emitRun(k, begin, index, k.i64(length)); });
+    });
+  }
+
+private:
+  /// `count` elements along the vector dimension at one outer index.
+  void emitRun(KernelBuilder &k, const Position &begin, Val outerIndex,
+               Val count) {
+    Position position =
+        begin.at(k, space, outerDims, k.delinearize(outerIndex, outerBounds));
+    RegionEmitter outerScope(k, body);
+    if (vectorDim < 0) {
+      bindScalars(k, outerScope, space, position, {});
+      return store(k, outerScope, position, nullptr);
+    }
+    bindScalars(k, outerScope, space, position, {vectorDim});
+    outerScope.evaluateKnown();
+    k.vectorLoop(count, chooseUnroll(countRegionOps(body)),
+                 [&](Val j, Val mask) {
+                   Position here = position.at(k, space, {vectorDim}, {j});
+                   RegionEmitter scope(&outerScope);
+                   bindVectors(k, scope, space, here, vectorDim, mask);
+                   store(k, scope, here, mask);
+                 });
+  }
+
+  void store(KernelBuilder &k, RegionEmitter &scope, const Position &position,
+             Val mask) {
+    // All values before the first store: results may lie over inputs.
+    Vals values;
+    for (Value value : body.getTerminator()->getOperands())
+      values.push_back(scope.get(value));
+    for (auto [i, access] : llvm::enumerate(space.results))
+      k.storeElements(values[i], access.type, position.results[i],
+                      vectorDim < 0 ? 0 : access.strides[vectorDim], mask);
+  }
+
+  Block &body;
+  IterationSpace space;
+  int64_t vectorDim, length, outer, pieces, pieceLength, outerPerTile;
+  SmallVector<int64_t> outerDims, outerBounds;
+};
+} // namespace
+
+KernelPlan bessemer::cpu::planMap(kern::MapOp op, const CPUTarget &target) {
+  auto emitter = std::make_shared<MapEmitter>(op, target);
+  return {emitter->getTiles(), 0,
+          [emitter](KernelBuilder &k) { emitter->emit(k); }};
+}
