@@ -64,9 +64,8 @@ int bsc_export(const char *optionsJson, const void *artifactBytes,
     exportOptions.artifactPath = text("artifact");
     exportOptions.checkpointPath = text("checkpoint");
     exportOptions.outputPath = text("output");
-    if (exportOptions.outputPath.empty() || exportOptions.checkpointPath.empty())
-      return result.fail(BSC_USAGE_ERROR,
-                         "export: expected 'checkpoint' and 'output'");
+    if (exportOptions.outputPath.empty())
+      return result.fail(BSC_USAGE_ERROR, "export: expected 'output'");
     std::optional<llvm::StringRef> bytes;
     if (artifactBytes)
       bytes = llvm::StringRef(static_cast<const char *>(artifactBytes),

@@ -219,18 +219,23 @@ bool Compilation::generate() {
     }
   }
 
-  std::vector<CodeForTarget> code;
+  std::vector<cpu::CodeBlob> blobs;
   for (const cpu::CPUTarget &target : *targets) {
     FailureOr<cpu::CodeBlob> blob =
         cpu::compileKernels(kernels, target, codegenOptions);
     if (failed(blob))
       return false;
+    blobs.push_back(std::move(*blob));
+  }
+  std::vector<CodeForTarget> code;
+  for (auto [target, blob] : llvm::zip_equal(*targets, blobs)) {
     CodeForTarget entry;
     entry.target = target.name.str();
-    entry.bytes = std::move(blob->bytes);
-    for (auto [kernel, binary] : llvm::zip_equal(kernels, blob->kernels))
+    entry.bytes = blob.bytes;
+    for (auto [kernel, binary] : llvm::zip_equal(kernels, blob.kernels))
       entry.kernels.push_back({binary.name, binary.offset, binary.scratchBytes,
-                               cpu::getTileCount(kernel.op, target)});
+                               static_cast<uint64_t>(
+                                   cpu::getTileCount(kernel.op, target))});
     code.push_back(std::move(entry));
   }
 

@@ -8,6 +8,7 @@
 #include "bessemer/Dialect/Kern/IR/Kern.h"
 #include "bessemer/Fusion/Passes.h"
 #include "bessemer/Memory/Passes.h"
+#include "bessemer/Reference/Passes.h"
 #include "bessemer/Training/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -27,4 +28,5 @@ void bessemer::registerAllPasses() {
   registerTrainingPasses();
   registerFusionPasses();
   registerMemoryPasses();
+  registerReferencePasses();
 }
