@@ -75,33 +75,94 @@ static LogicalResult verifyNoFold(Operation *op, Block &body) {
   return success();
 }
 
+/// Whether `map` has every dimension of size above 1 but those in `without`:
+/// each element of the result is then written once.
+static bool coversDims(AffineMap map, ArrayRef<int64_t> bounds,
+                       ArrayRef<int64_t> without) {
+  for (auto [dim, bound] : llvm::enumerate(bounds))
+    if (bound != 1 && !llvm::is_contained(without, dim) &&
+        !map.isFunctionOfDim(dim))
+      return false;
+  return true;
+}
+
 LogicalResult MapOp::verify() {
-  if (failed(verifyNoFold(*this, getBody().front())))
+  if (failed(verifyNoFold(*this, getBody().front())) ||
+      failed(verifyIndexed(*this, getInputs(), getBounds(), getIndexingMaps(),
+                           getBody().front(), 0)))
     return failure();
-  return verifyIndexed(*this, getInputs(), getBounds(), getIndexingMaps(),
-                       getBody().front(), 0);
+  for (unsigned i = 0; i < getNumResults(); ++i) {
+    Attribute map = getIndexingMaps()[getInputs().size() + i];
+    if (!coversDims(cast<AffineMapAttr>(map).getValue(), getBounds(), {}))
+      return emitOpError("expected result ")
+             << i << " to have each of its " << getBounds().size()
+             << " iteration dimensions";
+  }
+  return success();
+}
+
+/// The values of `body` that vary along `reduced` dimensions of size above 1.
+static llvm::DenseSet<Value> varyingValues(Block &body, ArrayAttr maps,
+                                           ArrayRef<int64_t> bounds,
+                                           ArrayRef<int64_t> reduced) {
+  llvm::DenseSet<Value> varying;
+  auto isVaryingDim = [&](int64_t dim) {
+    return bounds[dim] != 1 && llvm::is_contained(reduced, dim);
+  };
+  for (BlockArgument argument : body.getArguments()) {
+    AffineMap map =
+        cast<AffineMapAttr>(maps[argument.getArgNumber()]).getValue();
+    for (unsigned i = 0; i < map.getNumResults(); ++i)
+      if (isVaryingDim(map.getDimPosition(i)))
+        varying.insert(argument);
+  }
+  for (Operation &op : body) {
+    auto index = dyn_cast<IndexOp>(op);
+    bool varies = index ? isVaryingDim(index.getDim())
+                        : !isa<FoldOp>(op) &&
+                              llvm::any_of(op.getOperands(), [&](Value value) {
+                                return varying.contains(value);
+                              });
+    if (varies)
+      varying.insert(op.getResults().begin(), op.getResults().end());
+  }
+  return varying;
 }
 
 template <typename OpTy> static LogicalResult verifyFolding(OpTy op) {
-  ArrayRef<int64_t> reduced = op.getReduced();
-  int64_t rank = op.getBounds().size();
-  if (reduced.empty() || !llvm::is_sorted(reduced) || reduced.front() < 0 ||
-      reduced.back() >= rank)
+  ArrayRef<int64_t> bounds = op.getBounds(), reduced = op.getReduced();
+  int64_t rank = bounds.size();
+  bool increasing = !reduced.empty() && reduced.front() >= 0 &&
+                    reduced.back() < rank && llvm::is_sorted(reduced) &&
+                    std::adjacent_find(reduced.begin(), reduced.end()) ==
+                        reduced.end();
+  if (!increasing)
     return op.emitOpError("expected increasing reduced dimensions below ")
            << rank;
-  // A result has all reduced dimensions, or none of them.
-  for (unsigned i = op.getInputs().size(); i < op.getIndexingMaps().size();
-       ++i) {
-    AffineMap map = cast<AffineMapAttr>(op.getIndexingMaps()[i]).getValue();
+  Block &body = op.getBody().front();
+  ArrayAttr maps = op.getIndexingMaps();
+  if (failed(verifyIndexed(op, op.getInputs(), bounds, maps, body, 0)))
+    return failure();
+  llvm::DenseSet<Value> varying = varyingValues(body, maps, bounds, reduced);
+  for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    AffineMap map =
+        cast<AffineMapAttr>(maps[op.getInputs().size() + i]).getValue();
+    // A result has all reduced dimensions, or none of them.
     unsigned used = llvm::count_if(
         reduced, [&](int64_t dim) { return map.isFunctionOfDim(dim); });
     if (used != 0 && used != reduced.size())
       return op.emitOpError("expected result ")
-             << i - op.getInputs().size()
-             << " to have all reduced dimensions or none";
+             << i << " to have all reduced dimensions or none";
+    if (!coversDims(map, bounds, reduced))
+      return op.emitOpError("expected result ")
+             << i << " to have each dimension that is not reduced";
+    if (used == 0 && varying.contains(value))
+      return op.emitOpError("expected result ")
+             << i
+             << ", which lacks the reduced dimensions, to be uniform along "
+                "them";
   }
-  return verifyIndexed(op, op.getInputs(), op.getBounds(), op.getIndexingMaps(),
-                       op.getBody().front(), 0);
+  return success();
 }
 
 LogicalResult RowsOp::verify() { return verifyFolding(*this); }

@@ -1,0 +1,305 @@
+// RUN: bessemer-opt %s --verify-diagnostics --split-input-file
+
+// expected-error @+1 {{expected init of type 'tensor<2xf32>', got 'tensor<3xf32>'}}
+graph.state @w parameter : tensor<2xf32> = dense<0.0> : tensor<3xf32>
+
+// -----
+
+// expected-error @+1 {{expected role parameter of a trainable state, got statistic}}
+graph.state @w statistic trainable : tensor<2xf32> = dense<0.0> : tensor<2xf32>
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{expected a graph.state named @w}}
+  %0 = graph.read @w : tensor<2xf32>
+  return
+}
+
+// -----
+
+graph.state @w parameter : tensor<2xf32> = dense<0.0> : tensor<2xf32>
+func.func @f() {
+  // expected-error @+1 {{expected type 'tensor<2xf32>' of state @w, got 'tensor<3xf32>'}}
+  %0 = graph.read @w : tensor<3xf32>
+  return
+}
+
+// -----
+
+graph.state @w parameter : tensor<2xf32> = dense<0.0> : tensor<2xf32>
+func.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{expected type 'tensor<2xf32>' of state @w, got 'tensor<3xf32>'}}
+  graph.write @w, %x : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%step: !graph.step) {
+  // expected-error @+1 {{expected result type 'tensor<f32>', got 'tensor<i64>'}}
+  %0 = graph.step_value learning_rate %step : tensor<i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{expected element type 'f32', got 'f64'}}
+  %0 = graph.broadcast %x dims = [1] : tensor<3xf32> -> tensor<2x3xf64>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{expected one entry of dims per input dimension (1), got 0}}
+  %0 = graph.broadcast %x dims = [] : tensor<3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected strictly increasing dims below 3, got 0 at 1}}
+  %0 = graph.broadcast %x dims = [1, 0] : tensor<2x3xf32> -> tensor<3x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{expected result dimension 0 of size 3, got 2}}
+  %0 = graph.broadcast %x dims = [0] : tensor<3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected a permutation of 2 dimensions}}
+  %0 = graph.transpose %x permutation = [1, 1] : tensor<2x3xf32> -> tensor<3x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected a result of rank and element type of 'tensor<2x3xf32>', got 'tensor<3xf32>'}}
+  %0 = graph.transpose %x permutation = [1, 0] : tensor<2x3xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected result dimension 0 of size 3, got 2}}
+  %0 = graph.transpose %x permutation = [1, 0] : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{expected dim below 1, got 1}}
+  %0 = graph.iota dim = 1 : tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected strictly increasing dims below 2, got 0}}
+  %0 = graph.reduce sum %x dims = [0, 0] : tensor<2x3xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected result type 'tensor<3xf32>', got 'tensor<2xf32>'}}
+  %0 = graph.reduce sum %x dims = [0] : tensor<2x3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected as many left as right batch and contract dimensions}}
+  %0 = graph.contract %x, %x batch = [0] x [] contract = [1] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected contract dimensions inside the operands, got 2 and 1}}
+  %0 = graph.contract %x, %x batch = [] x [] contract = [2] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected equal sizes of contract dimensions 1 and 0, got 3 and 2}}
+  %0 = graph.contract %x, %x batch = [] x [] contract = [1] x [0] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected result type 'tensor<2x2xf32>', got 'tensor<2x3xf32>'}}
+  %0 = graph.contract %x, %x batch = [] x [] contract = [1] x [1] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected tensors of rank 4, got}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x30x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected 2 strides, 2 dilations and 4 pads}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x30x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x2x3x3xf32>) {
+  // expected-error @+1 {{expected 3 input channels in 1 groups to match weights 'tensor<16x2x3x3xf32>'}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<16x2x3x3xf32>) -> tensor<8x16x30x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected batch and channels of y to be 8 and 16, got 8 and 15}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x15x30x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected positive strides and dilations and pads of at least 0}}
+  %0 = graph.conv %x, %w {strides = array<i64: 0, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x30x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected spatial dimension 1 of y to be 30, got 31}}
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x30x31xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>, %b: tensor<15xf32>) {
+  // expected-error @+1 {{expected a bias of 16 elements, got 'tensor<15xf32>'}}
+  %0 = graph.conv %x, %w bias %b {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>, tensor<15xf32>) -> tensor<8x16x30x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%dy: tensor<8x16x30x30xf32>, %w: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected spatial dimension 0 of y to be 29, got 30}}
+  %0 = graph.conv_input_grad %dy, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x16x30x30xf32>, tensor<16x3x3x3xf32>) -> tensor<8x3x31x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32x32xf32>, %dy: tensor<8x16x30x30xf32>) {
+  // expected-error @+1 {{expected spatial dimension 0 of y to be 28, got 30}}
+  %0 = graph.conv_weight_grad %x, %dy {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x3x32x32xf32>, tensor<8x16x30x30xf32>) -> tensor<16x3x5x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x6x28x28xf32>) {
+  // expected-error @+1 {{expected rank 4 and equal batch and channels, got}}
+  %0 = graph.pool max %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>) -> tensor<8x5x14x14xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x6x28x28xf32>) {
+  // expected-error @+1 {{expected 2 window sizes, 2 strides, 2 dilations and 4 pads}}
+  %0 = graph.pool max %x {window = array<i64: 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>) -> tensor<8x6x14x14xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x6x28x28xf32>) {
+  // expected-error @+1 {{expected positive window, strides and dilations and pads of at least 0}}
+  %0 = graph.pool max %x {window = array<i64: 2, 2>, strides = array<i64: 2, 0>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>) -> tensor<8x6x14x14xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x6x28x28xf32>) {
+  // expected-error @+1 {{expected the last window of spatial dimension 0 to start inside the input, got offset 28}}
+  %0 = graph.pool max %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>) -> tensor<8x6x15x14xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x6x28x28xf32>, %dy: tensor<8x6x14x14xf32>) {
+  // expected-error @+1 {{expected a result of the type of x}}
+  %0 = graph.max_pool_grad %x, %dy {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>, tensor<8x6x14x14xf32>) -> tensor<8x6x28x29xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected dim below 2, got 2}}
+  %0 = graph.softmax %x dim = 2 : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected dim below 2, got -1}}
+  %0 = graph.log_softmax %x dim = -1 : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %labels: tensor<3xi64>) {
+  // expected-error @+1 {{expected logits [rows, classes] and labels [rows], got}}
+  %0, %1 = graph.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<3xi64>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
