@@ -63,6 +63,15 @@ static LogicalResult convertToMapOrFold(Operation *op) {
       return success();
     }
   }
+  // A constant in another shape is a constant.
+  if (isa<graph::BroadcastOp, graph::TransposeOp>(op))
+    if (TypedAttr element = getSplatElement(op->getOperand(0))) {
+      auto type = cast<RankedTensorType>(op->getResult(0).getType());
+      op->getResult(0).replaceAllUsesWith(arith::ConstantOp::create(
+          builder, op->getLoc(), SplatElementsAttr::get(type, element)));
+      op->erase();
+      return success();
+    }
   if (!isa<graph::DecomposableOpInterface>(op)) {
     SmallVector<Value> results(op->getResults());
     Operation *kernel =
