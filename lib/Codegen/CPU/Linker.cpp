@@ -142,7 +142,8 @@ Expected<uint64_t> ObjectLinker::link(StringRef wanted) {
     Expected<StringRef> name = symbol.getName(names);
     if (!name)
       return name.takeError();
-    if (*name == wanted && symbol.st_shndx != ELF::SHN_UNDEF)
+    // The file symbol has the same name.
+    if (*name == wanted && symbol.getType() == ELF::STT_FUNC)
       return resolve(symbol);
   }
   return makeError("no symbol " + wanted);
