@@ -26,7 +26,9 @@ struct Tensor {
   Tensor(mlir::RankedTensorType type, std::vector<double> floats);
   Tensor(mlir::RankedTensorType type, std::vector<int64_t> integers);
 
-  bool isFloat() const { return llvm::isa<mlir::FloatType>(type.getElementType()); }
+  bool isFloat() const {
+    return llvm::isa<mlir::FloatType>(type.getElementType());
+  }
   llvm::ArrayRef<int64_t> shape() const { return type.getShape(); }
   int64_t size() const { return type.getNumElements(); }
 

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Walks a function and keeps the values that later ops still need.
+
+#include "bessemer/Reference/Evaluator.h"
+#include "Operations.h"
+#include "bessemer/Dialect/Kern/IR/Kern.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OwningOpRef.h"
+
+using namespace mlir;
+
+namespace bessemer::reference {
+namespace {
+
+class Evaluator {
+public:
+  Evaluator(const States &states, const StepBlock &step,
+            const EvaluatorOptions &options)
+      : states(states), step(step), options(options) {}
+
+  void bind(Value value, Tensor tensor) {
+    values.emplace(value, std::make_unique<Tensor>(std::move(tensor)));
+  }
+
+  /// Evaluates the ops of `block` from `first` to its end or terminator.
+  LogicalResult run(Block &block, Block::iterator first);
+
+  const Tensor *lookup(Value value) const {
+    auto found = values.find(value);
+    return found == values.end() ? nullptr : found->second.get();
+  }
+
+  States written;
+
+private:
+  LogicalResult evaluate(Operation &op);
+  LogicalResult expandKernel(kern::KernelOpInterface op, Operands operands);
+  LogicalResult evaluateState(Operation &op, bool &isState);
+  void set(Operation &op, std::vector<Tensor> results);
+
+  struct Less {
+    bool operator()(Value a, Value b) const {
+      return a.getAsOpaquePointer() < b.getAsOpaquePointer();
+    }
+  };
+  std::map<Value, std::unique_ptr<Tensor>, Less> values;
+  const States &states;
+  const StepBlock &step;
+  const EvaluatorOptions &options;
+};
+
+} // namespace
+
+void Evaluator::set(Operation &op, std::vector<Tensor> results) {
+  for (auto [value, tensor] : llvm::zip_equal(op.getResults(), results)) {
+    assert(value.getType() == tensor.type);
+    if (options.round && tensor.isFloat()) {
+      auto type = cast<FloatType>(tensor.type.getElementType());
+      for (double &element : tensor.floats)
+        element = roundTo(type, element);
+    }
+    bind(value, std::move(tensor));
+  }
+}
+
+/// graph.read and graph.write.
+LogicalResult Evaluator::evaluateState(Operation &op, bool &isState) {
+  isState = true;
+  if (auto read = dyn_cast<graph::ReadOp>(op)) {
+    auto state = states.find(read.getState().str());
+    if (state == states.end())
+      return op.emitError() << "state '" << read.getState()
+                            << "' has no value to evaluate with";
+    if (state->second.type != read.getType())
+      return op.emitError()
+             << "state '" << read.getState() << "' is " << read.getType()
+             << ", got a value of type " << state->second.type;
+    set(op, {state->second});
+    return success();
+  }
+  if (auto write = dyn_cast<graph::WriteOp>(op)) {
+    written.insert_or_assign(write.getState().str(), *lookup(write.getValue()));
+    return success();
+  }
+  isState = false;
+  return success();
+}
+
+/// Evaluates a kern op as the graph ops it expands to.
+LogicalResult Evaluator::expandKernel(kern::KernelOpInterface op,
+                                      Operands operands) {
+  OpBuilder builder(op.getContext());
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(op.getLoc());
+  builder.setInsertionPointToStart(scratch->getBody());
+  auto function = func::FuncOp::create(
+      builder, op.getLoc(), "expansion",
+      builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  IRMapping mapping;
+  for (auto [operand, argument] :
+       llvm::zip_equal(op->getOperands(), block->getArguments()))
+    mapping.map(operand, argument);
+  // Operands that occur twice are bound to the last argument, by value equal.
+  Operation *clone = builder.clone(*op.getOperation(), mapping);
+  FailureOr<SmallVector<Value>> results =
+      cast<kern::KernelOpInterface>(clone).expand(builder);
+  if (failed(results))
+    return op.emitError() << "'" << op->getName()
+                          << "' has no expansion to evaluate";
+  func::ReturnOp::create(builder, op.getLoc(), *results);
+
+  Evaluator inner(states, step, options);
+  for (auto [argument, operand] :
+       llvm::zip_equal(block->getArguments(), operands))
+    if (operand)
+      inner.bind(argument, *operand);
+  if (failed(inner.run(*block, std::next(clone->getIterator()))))
+    return failure();
+  std::vector<Tensor> tensors;
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results)) {
+    const Tensor *tensor = inner.lookup(value);
+    if (!tensor || tensor->type != result.getType())
+      return op.emitError()
+             << "'" << op->getName() << "' expands to type " << value.getType()
+             << " where it gives " << result.getType();
+    tensors.push_back(*tensor);
+  }
+  set(*op.getOperation(), std::move(tensors));
+  return success();
+}
+
+LogicalResult Evaluator::evaluate(Operation &op) {
+  bool isState;
+  LogicalResult stateResult = evaluateState(op, isState);
+  if (isState)
+    return stateResult;
+
+  SmallVector<const Tensor *> operands;
+  for (Value operand : op.getOperands()) {
+    const Tensor *tensor = lookup(operand);
+    if (!tensor && !isa<graph::StepType>(operand.getType()))
+      return op.emitError() << "cannot evaluate '" << op.getName()
+                            << "' on operand of type " << operand.getType();
+    operands.push_back(tensor);
+  }
+  if (auto kernel = dyn_cast<kern::KernelOpInterface>(op))
+    return expandKernel(kernel, operands);
+
+  Results results;
+  if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+    results = evaluateElementwise(&op, operands);
+  if (!results)
+    results = evaluatePrimitive(&op, operands, step);
+  if (!results)
+    results = evaluateWindow(&op, operands);
+  if (!results)
+    results = evaluateComposite(&op, operands, step);
+  if (!results)
+    return op.emitError() << "the reference evaluator does not know '"
+                          << op.getName() << "'";
+  set(op, std::move(*results));
+  return success();
+}
+
+LogicalResult Evaluator::run(Block &block, Block::iterator first) {
+  // How many ops still read each value; the terminator's reads keep theirs.
+  std::map<Value, int64_t, Less> readers;
+  for (Operation &op : block)
+    for (Value operand : op.getOperands())
+      ++readers[operand];
+  for (auto it = first; it != block.end(); ++it) {
+    if (it->hasTrait<OpTrait::IsTerminator>())
+      break;
+    if (failed(evaluate(*it)))
+      return failure();
+    for (Value operand : it->getOperands())
+      if (--readers[operand] == 0)
+        values.erase(operand);
+  }
+  return success();
+}
+
+FailureOr<States> initialStates(ModuleOp module) {
+  States states;
+  for (auto state : module.getOps<graph::StateOp>()) {
+    FailureOr<Tensor> value = Tensor::fromAttribute(state.getInit());
+    if (failed(value))
+      return state.emitError() << "state '" << state.getSymName()
+                               << "' has no initial value that can be read";
+    states.emplace(state.getSymName().str(), std::move(*value));
+  }
+  return states;
+}
+
+FailureOr<Outcome> evaluate(func::FuncOp function, ArrayRef<Tensor> inputs,
+                            const States &states, const StepBlock &step,
+                            const EvaluatorOptions &options) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError("expected one block to evaluate");
+  Evaluator evaluator(states, step, options);
+  size_t next = 0;
+  for (BlockArgument argument : function.getArguments()) {
+    if (isa<graph::StepType>(argument.getType()))
+      continue;
+    if (next == inputs.size())
+      return function.emitError()
+             << "expected more than " << inputs.size() << " inputs";
+    if (inputs[next].type != argument.getType())
+      return function.emitError()
+             << "expected input " << next << " of type " << argument.getType()
+             << ", got " << inputs[next].type;
+    evaluator.bind(argument, inputs[next++]);
+  }
+  if (next != inputs.size())
+    return function.emitError()
+           << "expected " << next << " inputs, got " << inputs.size();
+
+  Block &block = function.front();
+  if (failed(evaluator.run(block, block.begin())))
+    return failure();
+  Outcome outcome;
+  for (Value value : block.getTerminator()->getOperands()) {
+    const Tensor *tensor = evaluator.lookup(value);
+    if (!tensor)
+      return function.emitError()
+             << "cannot evaluate a result of type " << value.getType();
+    outcome.results.push_back(*tensor);
+  }
+  outcome.written = std::move(evaluator.written);
+  return outcome;
+}
+
+} // namespace bessemer::reference
