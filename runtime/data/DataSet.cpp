@@ -53,8 +53,8 @@ Expected<Array> openOne(const std::string &column, const std::string &spec) {
     return Status::invalidInput(
         path + ": expected one array for column '" + column + "', got " +
         listOf(*arrays) + "; choose with " + column + "=" + path + ":NAME");
-  return Status::invalidInput(path + ": has no array '" + member + "'; it has " +
-                              listOf(*arrays));
+  return Status::invalidInput(path + ": has no array '" + member +
+                              "'; it has " + listOf(*arrays));
 }
 
 } // namespace

@@ -178,8 +178,8 @@ Expected<std::vector<NamedArray>> readNpz(const std::string &name, Bytes bytes,
   std::vector<NamedArray> arrays;
   for (const Member &member : *members) {
     if (!member.name.ends_with(".npy"))
-      return Status::invalidInput(
-          name + ": expected .npy members only, got '" + member.name + "'");
+      return Status::invalidInput(name + ": expected .npy members only, got '" +
+                                  member.name + "'");
     auto contents = archive.contents(member, owner);
     if (!contents)
       return contents.status();

@@ -16,27 +16,29 @@ using namespace runtime;
 constexpr Flag flags[] = {
     {"output", FlagKind::Text, "FILE.onnx", "the file to write"},
     {"checkpoint", FlagKind::Text, "DIR",
-     "a checkpoint, or the directory of a run (default: initial weights)"},
+     "a checkpoint, or the directory of a run"},
 };
 
 Expected<int> run(const Arguments &arguments) {
   std::optional<std::string> output = arguments.text("output");
   if (!output)
     return Status::usage("export needs -o FILE.onnx");
+  std::optional<std::string> given = arguments.text("checkpoint");
+  if (!given)
+    return Status::usage("export needs --checkpoint DIR");
   auto program = Program::load(arguments.positional);
   if (!program)
     return program.status();
-  Json options = {{"artifact", arguments.positional}, {"output", *output}};
-  if (std::optional<std::string> given = arguments.text("checkpoint")) {
-    // Loading checks names, types and hashes before the exporter reads it.
-    auto session = Session::create(*program);
-    if (!session)
-      return session.status();
-    auto loaded = loadCheckpoint(*given, **session);
-    if (!loaded)
-      return loaded.status();
-    options["checkpoint"] = checkpointStateFile(*findCheckpoint(*given));
-  }
+  // Loading checks names, types and hashes before the exporter reads it.
+  auto session = Session::create(*program);
+  if (!session)
+    return session.status();
+  auto loaded = loadCheckpoint(*given, **session);
+  if (!loaded)
+    return loaded.status();
+  Json options = {{"artifact", arguments.positional},
+                  {"output", *output},
+                  {"checkpoint", checkpointStateFile(*findCheckpoint(*given))}};
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   if (!compiler)
     return compiler.status();
