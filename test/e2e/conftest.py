@@ -27,9 +27,10 @@ class Golden:
 
     def compile(self, optimizer=0, **options):
         import bessemer
-        options = {**self.case["options"], "loss": self.case["loss"], "batch": self.case["batch"],
-                   "optimizer": self.case["optimizers"][optimizer], **options}
-        return bessemer.compile(self.model, **options)
+        if isinstance(optimizer, int):
+            optimizer = self.case["optimizers"][optimizer]
+        options = {**self.case["options"], "loss": self.case["loss"], "batch": self.case["batch"], **options}
+        return bessemer.compile(self.model, optimizer=optimizer, **options)
 
     def batch(self, step):
         return {"x": self.data[f"x.{step}"], "labels": self.data[f"labels.{step}"]}
