@@ -3,6 +3,7 @@
 // What fusion saves and what it costs: bytes moved against work repeated.
 
 #include "CostModel.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -120,15 +121,41 @@ bool fusion::worthMerging(const Kernel &first, const Kernel &second,
   return true;
 }
 
+int64_t fusion::bytesSaved(const Kernel &first, const Kernel &second) {
+  int64_t bytes = 0;
+  llvm::SmallPtrSet<void *, 8> counted;
+  for (unsigned j = 0; j < second.getNumInputs(); ++j) {
+    Value input = second.getInput(j);
+    bool shared = input.getDefiningOp() == first.getOperation();
+    for (unsigned i = 0; i < first.getNumInputs(); ++i)
+      shared |= first.getInput(i) == input;
+    if (shared && counted.insert(input.getAsOpaquePointer()).second)
+      bytes += bytesOf(input);
+  }
+  return bytes;
+}
+
+bool fusion::mayPair(const Kernel &first, const Kernel &second) {
+  if (first.isGemm() || second.isGemm() ||
+      first.isFolding() != second.isFolding() ||
+      first.getIterations() != second.getIterations())
+    return false;
+  if (first.getIterations() == 1)
+    return true;
+  for (unsigned i = 0; i < first.getNumInputs(); ++i)
+    for (unsigned j = 0; j < second.getNumInputs(); ++j)
+      if (first.getInput(i) == second.getInput(j))
+        return true;
+  return false;
+}
+
 bool fusion::worthPairing(const Kernel &first, const Kernel &second,
                           const Embedding &embedding) {
-  if (!fitsOneKernel(first, second) || first.isGemm() || second.isGemm() ||
-      first.isFolding() != second.isFolding() ||
+  if (!mayPair(first, second) || !fitsOneKernel(first, second) ||
       !embedding.isWhole(embedding.first) ||
       !embedding.isWhole(embedding.second))
     return false;
-  constexpr int64_t tinyIterations = 1;
-  if (first.getIterations() <= tinyIterations)
+  if (first.getIterations() == 1)
     return true;
   // A shared input that spans the space, read at the same place.
   for (unsigned i = 0; i < first.getNumInputs(); ++i)

@@ -24,6 +24,13 @@ bool worthDuplicating(const Kernel &producer);
 bool worthMerging(const Kernel &first, const Kernel &second,
                   const Embedding &embedding);
 
+/// Bytes that need not be read when the two share a kernel: results of `first`
+/// that `second` reads, and inputs that both read.
+int64_t bytesSaved(const Kernel &first, const Kernel &second);
+
+/// A quick look before embedding: whether worthPairing is possible at all.
+bool mayPair(const Kernel &first, const Kernel &second);
+
 /// Whether `first` and `second`, independent of each other, should share a
 /// kernel: they read the same tensor in the same way, or are both tiny.
 bool worthPairing(const Kernel &first, const Kernel &second,

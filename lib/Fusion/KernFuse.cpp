@@ -6,6 +6,7 @@
 #include "Dependence.h"
 #include "Kernel.h"
 #include "bessemer/Fusion/Passes.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/Debug.h"
 
 #define DEBUG_TYPE "kern-fuse"
@@ -43,6 +44,15 @@ bool usedBesideLinks(Operation *op, Operation *user,
   return uses != embedding.links.size();
 }
 
+/// Two kernels that can become one.
+struct Plan {
+  Operation *first, *second;
+  Embedding embedding;
+  /// Results of the first that others use.
+  SmallVector<unsigned> kept;
+  int64_t bytesSaved = 0;
+};
+
 struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
   void runOnOperation() override {
     for (Block &block : getOperation().getBody()) {
@@ -53,10 +63,10 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
         // broadcast is stored; then chains; then what makes a kernel write an
         // intermediate value that others need as well; then siblings.
         changed = duplicateCheapProducers(block);
-        changed |= mergeProducers(block, /*keepResults=*/false);
+        changed |= mergeChains(block);
         if (changed)
           continue;
-        changed = mergeProducers(block, /*keepResults=*/true);
+        changed = mergeSharedProducers(block);
         if (!changed)
           changed = mergeSiblings(block);
       }
@@ -109,18 +119,19 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     return changed;
   }
 
-  /// Merges producers into consumers. With `keepResults`, also those whose
-  /// results others use too: the merged kernel yields them.
-  bool mergeProducers(Block &block, bool keepResults) {
+  /// Merges producers into the consumers that alone use them.
+  bool mergeChains(Block &block) {
     bool changed = false;
     for (Operation *op = &block.front(); op;) {
       Operation *mergedOp = nullptr;
       if (Kernel::get(op))
         for (Value operand : op->getOperands()) {
           Operation *producer = operand.getDefiningOp();
-          if (producer && producer->getBlock() == &block &&
-              (mergedOp = mergePair(producer, op, keepResults)))
-            break;
+          std::optional<Plan> plan = planProducer(producer, op);
+          if (!plan || !plan->kept.empty())
+            continue;
+          mergedOp = merge(*plan);
+          break;
         }
       changed |= mergedOp != nullptr;
       // A merged kernel may take further producers.
@@ -129,74 +140,124 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     return changed;
   }
 
-  /// Merges `p` into its user `c`. Returns the merged kernel, or null.
-  Operation *mergePair(Operation *p, Operation *c, bool keepResults) {
+  /// Merges producers into consumers although others use them too (the merged
+  /// kernel yields what they use), what saves most first.
+  bool mergeSharedProducers(Block &block) {
+    std::vector<Plan> plans;
+    for (Operation &op : block) {
+      llvm::SmallSetVector<Operation *, 8> producers;
+      for (Value operand : op.getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          producers.insert(producer);
+      for (Operation *producer : producers)
+        if (std::optional<Plan> plan = planProducer(producer, &op))
+          plans.push_back(std::move(*plan));
+    }
+    return mergeBest(plans, [&](const Plan &plan) {
+      return planProducer(plan.first, plan.second);
+    });
+  }
+
+  /// Merges independent kernels that read the same tensor, what saves most
+  /// first.
+  bool mergeSiblings(Block &block) {
+    std::vector<Plan> plans;
+    for (Operation &first : block)
+      if (Kernel::get(&first))
+        for (Operation *second = first.getNextNode(); second;
+             second = second->getNextNode())
+          if (std::optional<Plan> plan = planSiblings(&first, second))
+            plans.push_back(std::move(*plan));
+    return mergeBest(plans, [&](const Plan &plan) {
+      return planSiblings(plan.first, plan.second);
+    });
+  }
+
+  /// Carries out plans, the most valuable first, as far as earlier ones leave
+  /// them possible; `again` plans anew for the same kernels.
+  bool mergeBest(std::vector<Plan> &plans,
+                 llvm::function_ref<std::optional<Plan>(const Plan &)> again) {
+    llvm::stable_sort(plans, [](const Plan &a, const Plan &b) {
+      return a.bytesSaved > b.bytesSaved;
+    });
+    // A new kernel may lie where an erased one was: it waits for the next round
+    // like those that merged.
+    llvm::SmallPtrSet<Operation *, 16> gone;
+    bool changed = false;
+    for (const Plan &plan : plans) {
+      if (gone.contains(plan.first) || gone.contains(plan.second))
+        continue;
+      std::optional<Plan> current = again(plan);
+      if (!current)
+        continue;
+      gone.insert(plan.first);
+      gone.insert(plan.second);
+      gone.insert(merge(*current));
+      changed = true;
+    }
+    return changed;
+  }
+
+  /// How to merge `p` into its user `c`, if that is possible and worth it.
+  std::optional<Plan> planProducer(Operation *p, Operation *c) {
     std::optional<Kernel> first = Kernel::get(p), second = Kernel::get(c);
-    if (!first || !second)
-      return nullptr;
-    SmallVector<unsigned> kept;
+    if (!first || !second || p->getBlock() != c->getBlock())
+      return std::nullopt;
+    Plan plan{p, c, {}, {}, 0};
     for (OpResult result : p->getResults())
       if (llvm::any_of(result.getUsers(),
                        [&](Operation *user) { return user != c; }))
-        kept.push_back(result.getResultNumber());
-    if (!kept.empty() && !keepResults)
-      return nullptr;
+        plan.kept.push_back(result.getResultNumber());
     std::optional<Embedding> embedding = embed(*first, *second);
     if (!embedding || embedding->links.empty() ||
         usedBesideLinks(p, c, *embedding))
-      return nullptr;
+      return std::nullopt;
     // What is kept must still be written once.
-    if (!kept.empty() && !embedding->isWhole(embedding->first) &&
+    if (!plan.kept.empty() && !embedding->isWhole(embedding->first) &&
         !(second->isFolding() && embedding->isPerRow(embedding->first)))
-      return nullptr;
+      return std::nullopt;
     if (!worthMerging(*first, *second, *embedding) || dependsIndirectly(p, c))
-      return nullptr;
-    return merge(*first, *second, *embedding, kept);
+      return std::nullopt;
+    plan.bytesSaved = bytesSaved(*first, *second);
+    plan.embedding = std::move(*embedding);
+    return plan;
+  }
+
+  /// How to merge two kernels that do not depend on each other.
+  std::optional<Plan> planSiblings(Operation *a, Operation *b) {
+    std::optional<Kernel> first = Kernel::get(a), second = Kernel::get(b);
+    if (!first || !second || !mayPair(*first, *second))
+      return std::nullopt;
+    std::optional<Embedding> embedding = embed(*first, *second);
+    if (!embedding || !embedding->links.empty() ||
+        !worthPairing(*first, *second, *embedding) || depends(a, b))
+      return std::nullopt;
+    Plan plan{a, b, {}, {}, 0};
+    for (unsigned i = 0; i < a->getNumResults(); ++i)
+      plan.kept.push_back(i);
+    plan.bytesSaved = bytesSaved(*first, *second);
+    plan.embedding = std::move(*embedding);
+    return plan;
   }
 
   /// Replaces both kernels by one at the place of the second.
-  Operation *merge(const Kernel &first, const Kernel &second,
-                   const Embedding &embedding, ArrayRef<unsigned> kept) {
-    Operation *p = first.getOperation(), *c = second.getOperation();
-    LLVM_DEBUG(llvm::dbgs() << "merging " << *p << "\n  into " << *c << "\n");
-    if (!kept.empty())
+  Operation *merge(const Plan &plan) {
+    Operation *p = plan.first, *c = plan.second;
+    LLVM_DEBUG(llvm::dbgs() << "merging " << *p << "\n  into " << *c
+                            << "\n  saves " << plan.bytesSaved << " bytes\n");
+    if (!plan.kept.empty())
       moveDependentsBehind(p, c);
-    Operation *mergedOp = buildMerged(first, second, embedding, kept);
-    for (auto [index, result] : llvm::enumerate(kept))
+    Operation *mergedOp = buildMerged(*Kernel::get(p), *Kernel::get(c),
+                                      plan.embedding, plan.kept);
+    for (auto [index, result] : llvm::enumerate(plan.kept))
       p->getResult(result).replaceUsesWithIf(
           mergedOp->getResult(index),
           [&](OpOperand &use) { return use.getOwner() != c; });
-    c->replaceAllUsesWith(mergedOp->getResults().drop_front(kept.size()));
+    c->replaceAllUsesWith(mergedOp->getResults().drop_front(plan.kept.size()));
     c->erase();
     p->erase();
     ++merged;
     return mergedOp;
-  }
-
-  /// Merges independent kernels that read the same tensor.
-  bool mergeSiblings(Block &block) {
-    bool changed = false;
-    for (Operation *op = &block.front(); op;) {
-      Operation *mergedOp = nullptr;
-      for (Operation *other = op->getNextNode(); other && Kernel::get(op);
-           other = other->getNextNode()) {
-        std::optional<Kernel> first = Kernel::get(op),
-                              second = Kernel::get(other);
-        if (!second || first->isFolding() != second->isFolding())
-          continue;
-        std::optional<Embedding> embedding = embed(*first, *second);
-        if (!embedding || !embedding->links.empty() ||
-            !worthPairing(*first, *second, *embedding) || depends(op, other))
-          continue;
-        auto kept = llvm::to_vector(
-            llvm::seq<unsigned>(0, op->getNumResults()));
-        mergedOp = merge(*first, *second, *embedding, kept);
-        break;
-      }
-      changed |= mergedOp != nullptr;
-      op = mergedOp ? mergedOp : op->getNextNode();
-    }
-    return changed;
   }
 };
 } // namespace
