@@ -25,3 +25,12 @@ config.environment["PATH"] = os.pathsep.join(path)
 config.environment["LD_LIBRARY_PATH"] = os.environ.get("LD_LIBRARY_PATH", "")
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%{source}", source_dir))
+
+# Tests that write models with ONNX's Python package need it where lit runs.
+try:
+    import numpy  # noqa: F401
+    import onnx  # noqa: F401
+
+    config.available_features.add("onnx")
+except ImportError:
+    pass

@@ -3,14 +3,12 @@
 // Puts trained weights into the source model and writes it.
 
 #include "bessemer/Emit/ExportOnnx.h"
+#include "PublishFile.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <set>
-#include <unistd.h>
+#include "llvm/Support/raw_ostream.h"
 
 using namespace bessemer;
 using llvm::StringRef;
@@ -19,80 +17,6 @@ using onnx::TensorProto;
 /// Alignment of tensors in external data: whole pages, so that readers may map
 /// them.
 static constexpr uint64_t externalAlignment = 4096;
-
-namespace {
-
-/// A file that appears under its name only when it is complete.
-class FileBeside {
-public:
-  explicit FileBeside(std::string path)
-      : path(std::move(path)), temporary(this->path + ".part") {
-    descriptor = ::open(temporary.c_str(),
-                        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    noteFailure(descriptor < 0);
-  }
-  ~FileBeside() {
-    if (descriptor >= 0)
-      ::close(descriptor);
-    if (!published)
-      ::unlink(temporary.c_str());
-  }
-  FileBeside(const FileBeside &) = delete;
-  FileBeside &operator=(const FileBeside &) = delete;
-
-  void write(StringRef bytes) {
-    while (problem.empty() && !bytes.empty()) {
-      ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR)
-        continue;
-      noteFailure(count < 0);
-      if (count > 0) {
-        bytes = bytes.drop_front(count);
-        size += count;
-      }
-    }
-  }
-  void pad(uint64_t alignment) {
-    write(std::string((alignment - size % alignment) % alignment, '\0'));
-  }
-  uint64_t position() const { return size; }
-
-  void sync() {
-    if (problem.empty())
-      noteFailure(::fsync(descriptor) != 0);
-  }
-  /// Gives the file its name, and waits until that is on the disk.
-  void publish() {
-    if (!problem.empty())
-      return;
-    noteFailure(::rename(temporary.c_str(), path.c_str()) != 0);
-    if (!problem.empty())
-      return;
-    published = true;
-    std::string folder = llvm::sys::path::parent_path(path).str();
-    int directory =
-        ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
-    if (directory >= 0) {
-      ::fsync(directory);
-      ::close(directory);
-    }
-  }
-  /// What went wrong first, or "".
-  const std::string &error() const { return problem; }
-
-private:
-  void noteFailure(bool failed) {
-    if (failed && problem.empty())
-      problem = path + ": cannot be written: " + std::strerror(errno);
-  }
-
-  std::string path, temporary, problem;
-  int descriptor = -1;
-  uint64_t size = 0;
-  bool published = false;
-};
-
-} // namespace
 
 static bool isOp(const onnx::NodeProto &node, StringRef op) {
   return node.op_type() == op &&
@@ -214,45 +138,48 @@ bool bessemer::exportOnnx(StringRef sourceModel,
     bytes += weight->second.data.size();
   }
 
-  std::optional<FileBeside> external;
-  if (bytes > options.largestInline) {
-    std::string name = llvm::sys::path::filename(options.outputPath).str();
-    external.emplace(options.outputPath + ".data");
-    for (auto &[tensor, data] : filled) {
-      external->pad(externalAlignment);
-      auto add = [&, tensor = tensor](const char *key, std::string value) {
-        auto *entry = tensor->add_external_data();
-        entry->set_key(key);
-        entry->set_value(std::move(value));
-      };
-      tensor->set_data_location(TensorProto::EXTERNAL);
-      add("location", name + ".data");
-      add("offset", std::to_string(external->position()));
-      add("length", std::to_string(data.size()));
-      external->write(data);
-    }
-    external->sync();
-  } else {
-    for (auto &[tensor, data] : filled)
+  bool isExternal = bytes > options.largestInline;
+  std::string dataPath = options.outputPath + ".data";
+  uint64_t offset = 0;
+  for (auto &[tensor, data] : filled) {
+    if (!isExternal) {
       tensor->set_raw_data(data.data(), data.size());
+      continue;
+    }
+    offset = llvm::alignTo(offset, externalAlignment);
+    auto add = [&, tensor = tensor](const char *key, std::string value) {
+      auto *entry = tensor->add_external_data();
+      entry->set_key(key);
+      entry->set_value(std::move(value));
+    };
+    tensor->set_data_location(TensorProto::EXTERNAL);
+    add("location", llvm::sys::path::filename(dataPath).str());
+    add("offset", std::to_string(offset));
+    add("length", std::to_string(data.size()));
+    offset += data.size();
   }
-
   std::string serialized;
   if (!model.SerializeToString(&serialized)) {
     error = "the model is larger than 2 GB without its weights";
     return false;
   }
-  FileBeside file(options.outputPath);
-  file.write(serialized);
-  file.sync();
-  if (external) {
-    if (file.error().empty())
-      external->publish();
-    error = external->error();
-  }
-  if (error.empty())
-    file.publish();
-  if (error.empty())
-    error = file.error();
-  return error.empty();
+
+  auto publish = [&](StringRef path,
+                     llvm::function_ref<void(llvm::raw_ostream &)> write) {
+    if (llvm::Error problem = publishFile(path, write))
+      error = llvm::toString(std::move(problem));
+    return error.empty();
+  };
+  if (isExternal && !publish(dataPath, [&](llvm::raw_ostream &os) {
+        uint64_t position = 0;
+        for (auto &[tensor, data] : filled) {
+          uint64_t start = llvm::alignTo(position, externalAlignment);
+          os.write_zeros(start - position);
+          os << data;
+          position = start + data.size();
+        }
+      }))
+    return false;
+  return publish(options.outputPath,
+                 [&](llvm::raw_ostream &os) { os << serialized; });
 }

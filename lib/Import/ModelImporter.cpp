@@ -274,7 +274,9 @@ Imported *ModelImporter::lookUp(const std::string &name) {
 void ModelImporter::importNode(const onnx::NodeProto &node) {
   NodeOrigin origin = normalized.origins.find(node);
   auto report = [&](const Twine &what) {
-    fail(Origins::describe(origin) + ": " + what);
+    // The user knows the op that this one is a part of.
+    std::string part = node.op_type() == origin.op ? "" : node.op_type() + ": ";
+    fail(Origins::describe(origin) + ": " + part + what);
   };
   std::vector<Imported *> operands;
   std::vector<FoldOperand> foldOperands;

@@ -3,8 +3,10 @@
 // Test tool: imports a model and prints the module, for FileCheck.
 //
 //   bessemer-import MODEL [--batch N] [--dim NAME=N] [--train P] [--freeze P]
-//                   [--roles] [--locations]
+//                   [--roles] [--locations] [--export FILE]
 
+#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Emit/ExportOnnx.h"
 #include "bessemer/Import/Import.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -22,6 +24,41 @@ static cl::list<std::string> train("train", cl::desc("pattern"));
 static cl::list<std::string> freeze("freeze", cl::desc("pattern"));
 static cl::opt<bool> roles("roles", cl::desc("print the initializers' roles"));
 static cl::opt<bool> locations("locations", cl::desc("print locations"));
+
+static cl::opt<std::string>
+    exportPath("export",
+               cl::desc("write the model again, every weight plus 1"));
+static cl::opt<uint64_t> largestInline("largest-inline", cl::init(1 << 30),
+                                       cl::desc("bytes of weights"));
+
+/// Exports the imported model with weights that are known: the initial ones
+/// plus 1.
+static int exportAgain(bessemer::ImportedModel &imported) {
+  std::map<std::string, bessemer::WeightView> weights;
+  std::vector<std::unique_ptr<std::vector<float>>> memory;
+  for (auto state : imported.module->getOps<bessemer::graph::StateOp>()) {
+    auto init = cast<mlir::DenseResourceElementsAttr>(state.getInit());
+    ArrayRef<char> data = init.getData();
+    auto &values = *memory.emplace_back(std::make_unique<std::vector<float>>());
+    values.resize(data.size() / sizeof(float));
+    memcpy(values.data(), data.data(), data.size());
+    for (float &value : values)
+      value += 1;
+    auto &weight = weights[state.getSymName().str()];
+    weight.elementType = "F32";
+    weight.shape = init.getType().getShape().vec();
+    weight.data =
+        StringRef(reinterpret_cast<const char *>(values.data()), data.size());
+  }
+  bessemer::ExportOptions options;
+  options.outputPath = exportPath;
+  options.largestInline = largestInline;
+  std::string error;
+  if (bessemer::exportOnnx(imported.sourceModel, weights, options, error))
+    return 0;
+  errs() << "error: " << error << "\n";
+  return 1;
+}
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
@@ -51,6 +88,8 @@ int main(int argc, char **argv) {
     errs() << "error: " << error << "\n";
   if (failed(imported))
     return 1;
+  if (!exportPath.empty())
+    return exportAgain(*imported);
   if (roles) {
     for (const auto &info : imported->initializers)
       outs() << info.name << ": " << info.role
