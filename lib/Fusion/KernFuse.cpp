@@ -181,12 +181,18 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
       return a.bytesSaved > b.bytesSaved;
     });
     // A new kernel may lie where an erased one was: it waits for the next round
-    // like those that merged.
+    // like those that merged. So do plans of less value than one that waits:
+    // they could make it impossible.
     llvm::SmallPtrSet<Operation *, 16> gone;
+    int64_t waiting = 0;
     bool changed = false;
     for (const Plan &plan : plans) {
-      if (gone.contains(plan.first) || gone.contains(plan.second))
+      if (plan.bytesSaved < waiting)
+        break;
+      if (gone.contains(plan.first) || gone.contains(plan.second)) {
+        waiting = plan.bytesSaved;
         continue;
+      }
       std::optional<Plan> current = again(plan);
       if (!current)
         continue;

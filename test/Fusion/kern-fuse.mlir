@@ -261,3 +261,31 @@ func.func @order(%x: tensor<32x32xf32>, %y: tensor<32x32xf32>) -> (tensor<32x32x
   %2 = math.tanh %0 : tensor<32x32xf32>
   return %1, %2 : tensor<32x32xf32>, tensor<32x32xf32>
 }
+
+// -----
+
+// The mean over valid labels and the gradient's factor share the count. Merging
+// the count with the mean first would put the loss before the gradient and keep
+// the two large kernels apart.
+// CHECK-LABEL: func.func @most_valuable_first
+func.func @most_valuable_first(%x: tensor<4x10xf32>, %labels: tensor<4xi64>) -> (tensor<f32>, tensor<4x10xf32>) {
+  // CHECK: kern.rows({{.*}}) bounds = [4] reduced = [0]
+  // CHECK: kern.rows({{.*}}) bounds = [4, 10] reduced = [1]
+  // CHECK: kern.rows({{.*}}) bounds = [4] reduced = [0]
+  // CHECK-NOT: kern.map
+  // CHECK-NOT: kern.rows
+  %one = arith.constant dense<1.0> : tensor<4xf32>
+  %unit = arith.constant dense<1.0> : tensor<f32>
+  %zero = arith.constant dense<0.0> : tensor<4xf32>
+  %ignored = arith.constant dense<-100> : tensor<4xi64>
+  %loss, %lse = graph.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<4x10xf32>, tensor<4xi64>) -> (tensor<4xf32>, tensor<4xf32>)
+  %sum = graph.reduce sum %loss dims = [0] : tensor<4xf32> -> tensor<f32>
+  %valid = arith.cmpi ne, %labels, %ignored : tensor<4xi64>
+  %weights = arith.select %valid, %one, %zero : tensor<4xi1>, tensor<4xf32>
+  %count = graph.reduce sum %weights dims = [0] : tensor<4xf32> -> tensor<f32>
+  %mean = arith.divf %sum, %count : tensor<f32>
+  %factor = arith.divf %unit, %count : tensor<f32>
+  %d = graph.broadcast %factor dims = [] : tensor<f32> -> tensor<4xf32>
+  %dx = graph.cross_entropy_grad %x, %labels, %lse, %d {ignore_index = -100 : i64} : (tensor<4x10xf32>, tensor<4xi64>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x10xf32>
+  return %mean, %dx : tensor<f32>, tensor<4x10xf32>
+}
