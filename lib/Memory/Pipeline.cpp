@@ -14,6 +14,7 @@ namespace bessemer {
 } // namespace bessemer
 
 void bessemer::buildMemoryPipeline(OpPassManager &manager) {
+  manager.addPass(createKernSplitUpdate());
   manager.addPass(createKernScheduleOrder());
   manager.addPass(createKernToExec());
   manager.addPass(createExecVerify());

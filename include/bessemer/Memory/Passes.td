@@ -7,6 +7,24 @@
 
 include "mlir/Pass/PassBase.td"
 
+def KernSplitUpdate : Pass<"kern-split-update", "::mlir::ModuleOp"> {
+  let summary = "gives large parameters an update of their own";
+  let description = [{
+    An update of all parameters in one launch keeps every gradient until the
+    last is known. A parameter with at least 1/16 of all elements gets its own
+    `kern.update`, so that its gradient can die as soon as the schedule likes;
+    the others stay together. With clipping nothing is split: the scale needs
+    all gradients first.
+
+    ```mlir
+    %p:2 = kern.update parameters(%w, %b) gradients(%dw, %db) scalars(%lr) ...
+    // becomes
+    %w1 = kern.update parameters(%w) gradients(%dw) scalars(%lr) ...
+    %b1 = kern.update parameters(%b) gradients(%db) scalars(%lr) ...
+    ```
+  }];
+}
+
 def KernScheduleOrder : Pass<"kern-schedule-order", "::mlir::ModuleOp"> {
   let summary = "orders the kernels of each function so that it needs little memory";
   let description = [{
