@@ -6,9 +6,7 @@
 #include "PublishFile.h"
 #include "bessemer/Dialect/Exec/IR/Exec.h"
 #include "bessemer/Emit/Emit.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -115,8 +113,8 @@ FailureOr<std::vector<std::unique_ptr<format::ValueT>>>
 ProgramEmitter::readValues(ProgramOp op, ArrayAttr values) {
   std::vector<std::unique_ptr<format::ValueT>> result;
   for (auto entry : values.getAsRange<DictionaryAttr>()) {
-    auto type = dyn_cast<RankedTensorType>(
-        entry.getAs<TypeAttr>("type").getValue());
+    auto type =
+        dyn_cast<RankedTensorType>(entry.getAs<TypeAttr>("type").getValue());
     if (!type || !formatElementType(type.getElementType()))
       return op.emitOpError("expected tensors of elements that artifacts have, "
                             "got ")
@@ -227,9 +225,8 @@ ProgramEmitter::readCommand(Operation &op, const CodeForTarget &target) {
              << launch.getKernel() << "'";
     format::LaunchT result;
     result.kernel = kernel->second;
-    result.tiles = kernelCode[&target - code.data()]
-                       .lookup(launch.getKernel())
-                       ->tiles;
+    result.tiles =
+        kernelCode[&target - code.data()].lookup(launch.getKernel())->tiles;
     for (auto slice : launch.getOperands().getAsRange<SliceAttr>())
       result.operands.emplace_back(format::OperandKind::slice, 0,
                                    readSlice(slice));
@@ -314,11 +311,10 @@ LogicalResult ProgramEmitter::addStates() {
         return failure();
       state->init_blob = *blob;
     }
-    uint64_t bytes =
-        type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    table.state_bytes =
-        std::max(table.state_bytes,
-                 format::alignArtifact(state->offset + bytes));
+    uint64_t bytes = type.getNumElements() *
+                     llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    table.state_bytes = std::max(table.state_bytes,
+                                 format::alignArtifact(state->offset + bytes));
     table.states.push_back(std::move(state));
   }
   return success();
@@ -370,8 +366,8 @@ LogicalResult bessemer::emitProgramToFile(ModuleOp module,
   ProgramEmitter emitter(module, code, options);
   if (failed(emitter.collect()))
     return failure();
-  llvm::Error error = publishFile(
-      path, [&](raw_ostream &stream) { emitter.write(stream); });
+  llvm::Error error =
+      publishFile(path, [&](raw_ostream &stream) { emitter.write(stream); });
   if (error)
     return module.emitError(llvm::toString(std::move(error)));
   return success();

@@ -36,8 +36,7 @@ Error bessemer::publishFile(StringRef path,
   int file = -1;
   SmallString<128> beside;
   if (std::error_code code = sys::fs::createUniqueFile(
-          path + ".%%%%%%%%.partial", file, beside,
-          sys::fs::OF_None, 0666))
+          path + ".%%%%%%%%.partial", file, beside, sys::fs::OF_None, 0666))
     return failure(path, code);
   std::error_code code;
   {

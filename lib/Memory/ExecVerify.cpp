@@ -115,8 +115,8 @@ LogicalResult ProgramVerifier::addArena(ArenaOp arena) {
       return arena.emitOpError("expected a value below ")
              << values.size() << ", got " << arena.getValue();
     auto entry = cast<DictionaryAttr>(values[arena.getValue()]);
-    auto type = cast<RankedTensorType>(
-        entry.getAs<TypeAttr>("type").getValue());
+    auto type =
+        cast<RankedTensorType>(entry.getAs<TypeAttr>("type").getValue());
     if (bytesOf(arena) != byteSize(type))
       return arena.emitOpError("expected ")
              << byteSize(type) << " bytes of " << type << ", got "
@@ -165,8 +165,8 @@ LogicalResult ProgramVerifier::readAccess(Operation *command, Access &access) {
   for (auto slice : launch.getOperands().getAsRange<SliceAttr>())
     access.slices.push_back(slice);
   access.firstResult = op->getNumOperands();
-  for (auto types : {TypeRange(op->getOperandTypes()),
-                     TypeRange(op->getResultTypes())})
+  for (auto types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       access.bytes.push_back(tensor ? byteSize(tensor) : kStepBytes);
@@ -190,8 +190,8 @@ LogicalResult ProgramVerifier::checkSlices(Operation *command,
         slice.getBytes() > bytesOf(arena) ||
         slice.getOffset() > bytesOf(arena) - slice.getBytes())
       return command->emitOpError("slice ")
-             << index << ": expected bytes of the arena's "
-             << bytesOf(arena) << ", got " << slice;
+             << index << ": expected bytes of the arena's " << bytesOf(arena)
+             << ", got " << slice;
     // Fields of the step block have the alignment of their type.
     int64_t alignment =
         arena.getKind() == ArenaKind::Step ? 4 : kBufferAlignment;
@@ -201,8 +201,8 @@ LogicalResult ProgramVerifier::checkSlices(Operation *command,
              << alignment << ", got " << slice;
     if (!access.bytes.empty() && slice.getBytes() != access.bytes[index])
       return command->emitOpError("slice ")
-             << index << ": expected " << access.bytes[index]
-             << " bytes, got " << slice;
+             << index << ": expected " << access.bytes[index] << " bytes, got "
+             << slice;
     if (index >= access.firstResult && !isWritable(arena.getKind()))
       return command->emitOpError("slice ")
              << index << ": expected a writable arena, got "
@@ -249,12 +249,12 @@ LogicalResult ProgramVerifier::checkRead(Operation *command, unsigned index,
        memory[slice.getArena().getAttr()].read(
            slice.getOffset(), slice.getOffset() + slice.getBytes())) {
     auto fail = [&](const Twine &expected) {
-      InFlightDiagnostic error =
-          command->emitOpError("command ")
-          << numbers.lookup(command) << " reads " << slice << " (slice "
-          << index << "): expected " << expected << " in bytes "
-          << segment.begin << " to " << segment.end << ", got "
-          << describe(segment.tag);
+      InFlightDiagnostic error = command->emitOpError("command ")
+                                 << numbers.lookup(command) << " reads "
+                                 << slice << " (slice " << index
+                                 << "): expected " << expected << " in bytes "
+                                 << segment.begin << " to " << segment.end
+                                 << ", got " << describe(segment.tag);
       if (segment.tag > 0)
         error.attachNote(writes[segment.tag].command->getLoc())
             << "written here";
@@ -270,8 +270,7 @@ LogicalResult ProgramVerifier::checkRead(Operation *command, unsigned index,
       continue;
     }
     Operation *maker = makers.lookup(*value);
-    bool same = segment.tag == 0 ? !maker
-                                 : writes[segment.tag].value == *value;
+    bool same = segment.tag == 0 ? !maker : writes[segment.tag].value == *value;
     if (!same)
       return fail("value " + Twine(*value) +
                   (maker ? ", the result of command " +
@@ -297,8 +296,7 @@ LogicalResult ProgramVerifier::runOnShadow(Operation *command,
     if (value && !(isa<CopyOp>(command) && values[0] == *value))
       makers.try_emplace(*value, command);
     memory[slice.getArena().getAttr()].write(
-        slice.getOffset(), slice.getOffset() + slice.getBytes(),
-        writes.size());
+        slice.getOffset(), slice.getOffset() + slice.getBytes(), writes.size());
     writes.push_back({command, value});
   }
   return success();

@@ -32,8 +32,7 @@ class ModelBuilder {
 public:
   ModelBuilder(func::FuncOp function, const StateLayout &states)
       : function(function), states(states),
-        entryValues(states.entries.size(), -1),
-        written(states.entries.size()) {
+        entryValues(states.entries.size(), -1), written(states.entries.size()) {
     model.problem.states = states.entries.size();
   }
 

@@ -65,8 +65,7 @@ static void buildPart(OpBuilder &builder, kern::UpdateOp op,
 }
 
 namespace {
-struct KernSplitUpdate
-    : bessemer::impl::KernSplitUpdateBase<KernSplitUpdate> {
+struct KernSplitUpdate : bessemer::impl::KernSplitUpdateBase<KernSplitUpdate> {
   void runOnOperation() override {
     SmallVector<kern::UpdateOp> updates;
     getOperation().walk([&](kern::UpdateOp op) { updates.push_back(op); });
@@ -92,9 +91,9 @@ struct KernSplitUpdate
       parts.push_back(small);
     if (parts.size() < 2)
       return;
-    LLVM_DEBUG(llvm::dbgs() << "split " << op.getParameters().size()
-                            << " parameters into " << parts.size()
-                            << " updates\n");
+    LLVM_DEBUG(llvm::dbgs()
+               << "split " << op.getParameters().size() << " parameters into "
+               << parts.size() << " updates\n");
     OpBuilder builder(op);
     for (ArrayRef<unsigned> part : parts)
       buildPart(builder, op, part);

@@ -42,8 +42,7 @@ public:
 private:
   void makeArenas();
   void makeArena(StringRef name, exec::ArenaKind kind, int64_t bytes,
-                 int64_t value = 0, int64_t bound = 0,
-                 ElementsAttr data = {});
+                 int64_t value = 0, int64_t bound = 0, ElementsAttr data = {});
   void makeCommand(size_t node);
   void makeLibrary(kern::ConvOp conv, ArrayAttr operands, StringAttr label,
                    DenseI64ArrayAttr values);
@@ -186,8 +185,9 @@ void ProgramWriter::makeLibrary(kern::ConvOp conv, ArrayAttr operands,
   };
   bool hasBias = conv.getInputs().size() == 3;
   DictionaryAttr descriptor = builder.getDictionaryAttr({
-      builder.getNamedAttr("kind", builder.getStringAttr(kern::stringifyConvKind(
-                                       conv.getKind()))),
+      builder.getNamedAttr(
+          "kind",
+          builder.getStringAttr(kern::stringifyConvKind(conv.getKind()))),
       builder.getNamedAttr("has_bias", builder.getBoolAttr(hasBias)),
       builder.getNamedAttr("x", numbers(shape(x))),
       builder.getNamedAttr("w", numbers(shape(w))),
@@ -195,8 +195,8 @@ void ProgramWriter::makeLibrary(kern::ConvOp conv, ArrayAttr operands,
       builder.getNamedAttr("strides", numbers(conv.getStrides())),
       builder.getNamedAttr("pads", numbers(conv.getPads())),
       builder.getNamedAttr("dilations", numbers(conv.getDilations())),
-      builder.getNamedAttr("groups", builder.getI64IntegerAttr(
-                                         conv.getGroups())),
+      builder.getNamedAttr("groups",
+                           builder.getI64IntegerAttr(conv.getGroups())),
       builder.getNamedAttr("x_layout", layout(xAt)),
       builder.getNamedAttr("w_layout", layout(wAt)),
       builder.getNamedAttr("y_layout", layout(yAt)),
@@ -285,15 +285,14 @@ struct KernToExec : bessemer::impl::KernToExecBase<KernToExec> {
         valuesOf(
             builder, function.getArgumentTypes(),
             [&](unsigned i) {
-              return function.getArgAttrOfType<StringAttr>(i,
-                                                           graph::kNameAttr);
+              return function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr);
             },
             "arg"),
         valuesOf(
             builder, function.getResultTypes(),
             [&](unsigned i) {
-              return function.getResultAttrOfType<StringAttr>(
-                  i, graph::kNameAttr);
+              return function.getResultAttrOfType<StringAttr>(i,
+                                                              graph::kNameAttr);
             },
             "result"));
     program.getBody().emplaceBlock();

@@ -86,8 +86,8 @@ std::string bessemer::kernelName(Operation *op) {
 
 KernelTable::KernelTable(ModuleOp module) {
   for (Operation &op : *module.getBody())
-    if (auto symbol = op.getAttrOfType<StringAttr>(
-            SymbolTable::getSymbolAttrName()))
+    if (auto symbol =
+            op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
       taken.insert(symbol.getValue());
 }
 

@@ -76,10 +76,11 @@ void Planner::findLastUses() {
   for (size_t v = 0; v < problem.values.size(); ++v) {
     const MemoryProblem::Value &value = problem.values[v];
     bool copiedLast =
-        value.atEntry()
-            ? std::any_of(value.states.begin(), value.states.end(),
-                          [&](unsigned s) { return int(s) != value.entryState; })
-            : !value.states.empty() || !value.outputs.empty();
+        value.atEntry() ? std::any_of(value.states.begin(), value.states.end(),
+                                      [&](unsigned s) {
+                                        return int(s) != value.entryState;
+                                      })
+                        : !value.states.empty() || !value.outputs.empty();
     if (copiedLast)
       lastUse[v] = order.size();
   }
@@ -138,8 +139,7 @@ int Planner::reusableBuffer(int64_t position, unsigned node,
   for (unsigned operand : problem.nodes[node].operands) {
     const Storage &storage = plan.storage[operand];
     if (problem.values[operand].atEntry() || storage.kind != Storage::Work ||
-        lastUse[operand] != position ||
-        holder[storage.index] != int(operand) ||
+        lastUse[operand] != position || holder[storage.index] != int(operand) ||
         problem.values[operand].bytes != problem.values[v].bytes)
       continue;
     if (mayOverwrite(node, resultIndex, operand))

@@ -79,7 +79,8 @@ std::vector<Order> Packer::startOrders() const {
   }
   std::vector<std::pair<int64_t, int64_t>> live;
   for (auto [position, bytes] : change)
-    live.emplace_back(position, bytes + (live.empty() ? 0 : live.back().second));
+    live.emplace_back(position,
+                      bytes + (live.empty() ? 0 : live.back().second));
   std::vector<int64_t> contention(buffers.size(), 0);
   for (size_t i = 0; i < buffers.size(); ++i) {
     auto at = std::lower_bound(live.begin(), live.end(),
@@ -96,21 +97,16 @@ std::vector<Order> Packer::startOrders() const {
     Order order(buffers.size());
     std::iota(order.begin(), order.end(), 0u);
     // Larger keys first; equal ones in the order given.
-    std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
-      return key(a) > key(b);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](unsigned a, unsigned b) { return key(a) > key(b); });
     return order;
   };
   return {
-      sorted([&](unsigned i) {
-        return Key{buffers[i].bytes, lifetime(i), 0};
-      }),
+      sorted([&](unsigned i) { return Key{buffers[i].bytes, lifetime(i), 0}; }),
       sorted([&](unsigned i) {
         return Key{contention[i], buffers[i].bytes, lifetime(i)};
       }),
-      sorted([&](unsigned i) {
-        return Key{lifetime(i), buffers[i].bytes, 0};
-      }),
+      sorted([&](unsigned i) { return Key{lifetime(i), buffers[i].bytes, 0}; }),
       sorted([&](unsigned i) {
         return Key{buffers[i].bytes * lifetime(i), buffers[i].bytes, 0};
       }),
@@ -150,9 +146,8 @@ OffsetPacking Packer::place(const Order &order, Fit fit) {
     packing.offsets[i] = offset;
     packing.peak = std::max(packing.peak, offset + buffer.bytes);
     auto at = std::upper_bound(
-        placed.begin(), placed.end(), offset, [&](int64_t value, unsigned j) {
-          return value < packing.offsets[j];
-        });
+        placed.begin(), placed.end(), offset,
+        [&](int64_t value, unsigned j) { return value < packing.offsets[j]; });
     placed.insert(at, i);
   }
   return packing;
@@ -210,8 +205,7 @@ void Packer::improve() {
   }
 }
 
-OffsetPacking
-bessemer::packOffsets(const std::vector<BufferLifetime> &buffers,
-                      int64_t alignment) {
+OffsetPacking bessemer::packOffsets(const std::vector<BufferLifetime> &buffers,
+                                    int64_t alignment) {
   return Packer(buffers, alignment).run();
 }

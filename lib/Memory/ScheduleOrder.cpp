@@ -76,8 +76,7 @@ bool Scheduler::reaches(unsigned from, unsigned to) const {
     if (seen[node])
       continue;
     seen[node] = true;
-    stack.insert(stack.end(), successors[node].begin(),
-                 successors[node].end());
+    stack.insert(stack.end(), successors[node].begin(), successors[node].end());
   }
   return false;
 }
@@ -267,8 +266,8 @@ void Scheduler::moveSingleNodes() {
         while (last + 1 < movable && !after.count(best[last + 1]))
           ++last;
         if (!anywhere) {
-          size_t to = from <= peak ? std::min(last, peak + 1)
-                                   : std::max(first, peak);
+          size_t to =
+              from <= peak ? std::min(last, peak + 1) : std::max(first, peak);
           if (tries > 0 && (from <= peak) != (to <= peak) && tryMove(from, to))
             return true;
           continue;
@@ -290,7 +289,8 @@ NodeOrder Scheduler::run() {
   Score programScore = bestScore;
   addStateEdges();
   using Pair = std::pair<int64_t, int64_t>;
-  consider(listForward([](unsigned n, int64_t, int64_t) { return Pair(0, n); }));
+  consider(
+      listForward([](unsigned n, int64_t, int64_t) { return Pair(0, n); }));
   consider(listForward([](unsigned, int64_t allocates, int64_t frees) {
     return Pair(allocates - frees, allocates);
   }));

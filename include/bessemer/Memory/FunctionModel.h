@@ -30,7 +30,8 @@ struct FunctionModel {
   struct Source {
     enum Kind { Node, Input, Step, StepField, Constant, State };
     Kind kind = Node;
-    /// Number among the tensor arguments, byte offset of a step field, or state.
+    /// Number among the tensor arguments, byte offset of a step field, or
+    /// state.
     int64_t index = 0;
     mlir::ElementsAttr constant;
   };

@@ -100,8 +100,7 @@ protected:
                    const EmitOptions &options = {}) {
     std::string bytes;
     llvm::raw_string_ostream stream(bytes);
-    EXPECT_TRUE(succeeded(emitProgram(module, code, options, stream)))
-        << error;
+    EXPECT_TRUE(succeeded(emitProgram(module, code, options, stream))) << error;
     return bytes;
   }
 
@@ -209,8 +208,8 @@ TEST_F(EmitProgram, CommandsCarryLabels) {
   for (const format::Command *command : commands)
     if (const auto *launch = command->body_as_Launch()) {
       EXPECT_EQ(launch->tiles(), 1u);
-      found |= command->label() &&
-               command->label()->str() == "neg1 (model.py:12)";
+      found |=
+          command->label() && command->label()->str() == "neg1 (model.py:12)";
     }
   EXPECT_TRUE(found);
 }
@@ -218,10 +217,10 @@ TEST_F(EmitProgram, CommandsCarryLabels) {
 TEST_F(EmitProgram, TheRuntimeRunsIt) {
   OwningOpRef<ModuleOp> module = compile(program);
   auto loaded = load(emit(*module, {codeFor("x86-64-v3")}));
-  auto session =
-      runtime::Session::create(loaded, {.device = "cpu:x86-64-v3", .threads = 1});
-  if (!session.ok() && session.status().message().find("x86-64-v3") !=
-                           std::string::npos)
+  auto session = runtime::Session::create(
+      loaded, {.device = "cpu:x86-64-v3", .threads = 1});
+  if (!session.ok() &&
+      session.status().message().find("x86-64-v3") != std::string::npos)
     GTEST_SKIP() << session.status().message();
   ASSERT_TRUE(session.ok()) << session.status().message();
 
@@ -280,9 +279,9 @@ TEST_F(EmitProgram, InitialValuesOfEveryKind) {
   const auto &states = *loaded->table().states();
   ASSERT_GE(states.Get(0)->init_blob(), 0);
   int64_t big[2];
-  std::memcpy(
-      big,
-      blobOf(bytes, loaded->table(), states.Get(0)->init_blob()).data(), 16);
+  std::memcpy(big,
+              blobOf(bytes, loaded->table(), states.Get(0)->init_blob()).data(),
+              16);
   EXPECT_EQ(big[1], 9007199254740993);
   ASSERT_GE(states.Get(1)->init_blob(), 0);
   EXPECT_EQ(blobOf(bytes, loaded->table(), states.Get(1)->init_blob()),
@@ -322,12 +321,8 @@ TEST_F(EmitProgram, ConvolutionsReachTheRuntime) {
     }
   )mlir");
   auto loaded = load(emit(*module, {codeFor("x86-64-v3")}));
-  const auto *library = loaded->table()
-                            .programs()
-                            ->Get(0)
-                            ->commands()
-                            ->Get(0)
-                            ->body_as_Library();
+  const auto *library =
+      loaded->table().programs()->Get(0)->commands()->Get(0)->body_as_Library();
   ASSERT_TRUE(library);
   EXPECT_EQ(library->library()->str(), "onednn");
   ASSERT_EQ(library->operands()->size(), 4u);

@@ -3,8 +3,8 @@
 // Where values lie and how long: every rule of planStorage with a case in which
 // it holds and one in which it must not.
 
-#include "ProblemBuilder.h"
 #include "bessemer/Memory/Liveness.h"
+#include "ProblemBuilder.h"
 #include "gtest/gtest.h"
 
 using namespace bessemer;

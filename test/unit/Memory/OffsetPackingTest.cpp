@@ -59,8 +59,7 @@ void expectValid(const Buffers &buffers, const OffsetPacking &packing,
       if (buffers[i].overlaps(buffers[j])) {
         EXPECT_TRUE(packing.offsets[i] + buffers[i].bytes <=
                         packing.offsets[j] ||
-                    packing.offsets[j] + buffers[j].bytes <=
-                        packing.offsets[i])
+                    packing.offsets[j] + buffers[j].bytes <= packing.offsets[i])
             << "buffers " << j << " and " << i << " share bytes";
       }
   }

@@ -2,8 +2,8 @@
 //
 // Scheduling: legality, known gains, and never worse than program order.
 
-#include "ProblemBuilder.h"
 #include "bessemer/Memory/ScheduleOrder.h"
+#include "ProblemBuilder.h"
 #include "gtest/gtest.h"
 #include <algorithm>
 #include <random>
