@@ -12,8 +12,9 @@ using namespace bessemer;
 using namespace bessemer::cpu;
 
 namespace {
-/// Rows summed before the result is added to the total.
-constexpr int64_t kBlock = 1024;
+/// Rows summed before the result is added to the total: bounds the rounding
+/// error of long sums.
+constexpr int64_t kBlock = 128;
 
 class ColumnsEmitter {
 public:

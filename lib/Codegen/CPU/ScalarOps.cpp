@@ -189,12 +189,15 @@ Val ScalarEmitter::emitMath() {
       })
       .Case([&](math::TanhOp) { return buildTanh(k, a); })
       .Case([&](math::SinhOp) {
-        // With u = e^x - 1: (u + u / (u + 1)) / 2; u itself once it dominates.
-        Val u = buildExpm1(k, a);
-        Val v = k.ir.CreateFDiv(u, k.ir.CreateFAdd(u, constant(1)));
-        v = k.select(k.ir.CreateFCmpOEQ(u, infinity()), u,
-                     k.ir.CreateFAdd(u, v));
-        return k.ir.CreateFMul(constant(0.5), v);
+        // With u = e^|x| - 1: (u + u / (u + 1)) / 2, signed; u itself once it
+        // is infinite.
+        Val u = buildExpm1(k, fabs());
+        Val v = k.ir.CreateFAdd(
+            u, k.ir.CreateFDiv(u, k.ir.CreateFAdd(u, constant(1))));
+        v = k.select(k.ir.CreateFCmpOEQ(u, infinity()), u, v);
+        return Val(
+            k.ir.CreateIntrinsic(Intrinsic::copysign, {a->getType()},
+                                 {k.ir.CreateFMul(constant(0.5), v), a}));
       })
       .Case([&](math::CoshOp) {
         Val e = buildExp(k, fabs());
