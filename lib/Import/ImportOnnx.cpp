@@ -6,6 +6,7 @@
 #include "ModelSource.h"
 #include "Normalize.h"
 #include "ParameterRoles.h"
+#include "TracedStatistics.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 
 using namespace bessemer;
@@ -41,6 +42,7 @@ bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
   auto source = loadModel(options, diagnostics);
   if (llvm::failed(source))
     return llvm::failure();
+  resetTracedStatistics(*source, diagnostics);
   auto normalized = normalize(*source, options, isKnownOp, diagnostics);
   if (llvm::failed(normalized))
     return llvm::failure();
