@@ -19,6 +19,7 @@ mkdir -p "$out"
 
 "$bessemer" compile examples/fashion-mnist/model.onnx -o "$out/fashion.bsm" --batch 128 \
   --loss cross_entropy --optimizer adamw --lr 2e-3
+rm -rf "$out/checkpoint" # train does not overwrite an earlier run
 "$bessemer" train "$out/fashion.bsm" --epochs "${EPOCHS:-3}" --schedule cosine --warmup-steps 100 \
   --data "x=$data/train-images-idx3-ubyte.gz,labels=$data/train-labels-idx1-ubyte.gz" \
   --eval-data "x=$data/t10k-images-idx3-ubyte.gz,labels=$data/t10k-labels-idx1-ubyte.gz" \

@@ -267,6 +267,14 @@ void recordSettings(CompileOptions &options) {
     }
     if (training.clipNorm)
       add("clip_norm", text(*training.clipNorm));
+    if (!options.train.empty())
+      add("train", json(options.train).dump());
+    if (!training.freeze.empty())
+      add("freeze", json(training.freeze).dump());
+    if (training.batchNormVariance != BatchNormVariance::FromProducer)
+      add("batch_norm_variance",
+          training.batchNormVariance == BatchNormVariance::Biased ? "biased"
+                                                                  : "unbiased");
   }
   add("precision", "f32");
   add("strict", options.strict ? "true" : "false");

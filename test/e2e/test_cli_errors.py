@@ -132,6 +132,8 @@ def test_a_loss_that_is_not_finite_names_its_step(cli, files, tmp_path):
     (["--clip-norm", "1"], ["--clip-norm", "without"]),
     (["--batch", "7"], ["--batch", "6", "7"]),
     (["--strict"], ["--strict", "false", "true"]),
+    (["--dim", "batch=7"], ["--dim", "6", "7"]),
+    (["--freeze", "fc1.*"], ["--freeze", "without"]),
 ])
 def test_settings_fixed_at_compile_time(cli, files, flags, parts):
     expect(cli("train", files / "m.bsm", "--data", files / "d.npz", *flags), INPUT, "m.bsm", *parts)
@@ -139,7 +141,8 @@ def test_settings_fixed_at_compile_time(cli, files, flags, parts):
 
 def test_equal_settings_and_the_learning_rate_may_be_given(cli, files):
     result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--loss", "cross_entropy", "--batch", "6",
-                 "--optimizer", "adamw", "--betas", "0.9,0.999", "--weight-decay", "1e-2", "--lr", "0.5")
+                 "--optimizer", "adamw", "--betas", "0.9,0.999", "--weight-decay", "1e-2", "--lr", "0.5", "--target", "cpu",
+                 "--label-smoothing", "0")
     assert result.returncode == 0, result.stderr
 
 

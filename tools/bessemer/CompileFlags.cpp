@@ -74,6 +74,8 @@ constexpr Flag later[] = {
 constexpr std::string_view optimizerKeys[] = {
     "lr", "momentum", "dampening", "nesterov", "betas", "eps", "weight-decay"};
 
+} // namespace
+
 std::string underscored(std::string_view name) {
   std::string key(name);
   std::replace(key.begin(), key.end(), '-', '_');
@@ -105,19 +107,6 @@ Json jsonOf(const Flag &flag, const Arguments &arguments) {
   }
   return nullptr;
 }
-
-/// Numbers compare by value, the rest as text.
-bool sameSetting(const std::string &compiled, const Json &given) {
-  if (given.is_number()) {
-    std::optional<double> number = parseNumber(compiled);
-    return number && *number == given.get<double>();
-  }
-  if (given.is_string())
-    return compiled == given.get<std::string>();
-  return Json::parse(compiled, nullptr, false) == given;
-}
-
-} // namespace
 
 std::span<const Flag> trainingFlags() { return training; }
 std::span<const Flag> codeFlags() { return code; }
@@ -174,45 +163,6 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
     options["optimizer"] = std::move(optimizer);
   }
   return options;
-}
-
-Status checkCompiledSettings(const Arguments &arguments,
-                             const runtime::Program &program) {
-  auto differs = [&](const char *flag, const std::string &compiled,
-                     const std::string &given) {
-    return Status::invalidInput(arguments.origin(flag) + ": " + program.name() +
-                                " was compiled with " + compiled + ", got " +
-                                given + "; compile it again to change it");
-  };
-  for (std::span<const Flag> flags :
-       {trainingFlags(), codeFlags(), debugFlags()})
-    for (const Flag &flag : flags) {
-      std::string_view name = flag.name;
-      // The learning rate is chosen when running.
-      if (!arguments.has(flag.name) || name == "lr")
-        continue;
-      Json given = jsonOf(flag, arguments);
-      if (name == "batch") {
-        for (const runtime::FunctionInfo &function : program.functions())
-          for (const runtime::ValueInfo &input : function.inputs)
-            if (!input.type.shape.empty() && given != input.type.shape[0])
-              return differs(flag.name,
-                             "batch " + std::to_string(input.type.shape[0]),
-                             given.dump());
-        continue;
-      }
-      std::string key = underscored(name);
-      std::optional<std::string_view> compiled = program.setting(key);
-      if (!compiled)
-        return Status::invalidInput(
-            arguments.origin(flag.name) + ": " + program.name() +
-            " was compiled without it; compile it again to change it");
-      if (!sameSetting(std::string(*compiled), given))
-        return differs(flag.name, key + " " + std::string(*compiled),
-                       given.is_string() ? given.get<std::string>()
-                                         : given.dump());
-    }
-  return {};
 }
 
 } // namespace bessemer::tool

@@ -21,6 +21,11 @@ std::span<const Flag> debugFlags();
 /// Flags of the design that this version does not support yet.
 std::span<const Flag> laterFlags();
 
+/// "weight-decay" -> "weight_decay": keys of options and settings.
+std::string underscored(std::string_view name);
+/// The value of a flag that was given.
+Json jsonOf(const Flag &flag, const Arguments &arguments);
+
 /// Refuses what this version cannot do, by name.
 Status checkSupported(const Arguments &arguments);
 

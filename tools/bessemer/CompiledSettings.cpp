@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Flags against the settings of a compiled program.
+#include "CompileFlags.h"
+
+namespace bessemer::tool {
+namespace {
+
+/// Numbers compare by value, the rest as text.
+bool sameSetting(const std::string &compiled, const Json &given) {
+  if (given.is_number()) {
+    std::optional<double> number = parseNumber(compiled);
+    return number && *number == given.get<double>();
+  }
+  if (given.is_string())
+    return compiled == given.get<std::string>();
+  return Json::parse(compiled, nullptr, false) == given;
+}
+
+/// One setting of a program against what a flag asks for.
+class SettingCheck {
+public:
+  SettingCheck(const Arguments &arguments, const runtime::Program &program,
+               const char *flag)
+      : arguments(arguments), program(program), flag(flag) {}
+
+  Status check(const std::string &key, const Json &given) const {
+    std::optional<std::string_view> compiled = program.setting(key);
+    if (!compiled) {
+      // What is zero is not recorded.
+      if (given.is_number() && given == 0)
+        return {};
+      return Status::invalidInput(arguments.origin(flag) +
+                                  ": is fixed when compiling, and " +
+                                  program.name() + " was compiled without it");
+    }
+    if (sameSetting(std::string(*compiled), given))
+      return {};
+    return differs(key + " " + std::string(*compiled),
+                   given.is_string() ? given.get<std::string>() : given.dump());
+  }
+
+  /// The batch is dimension 0 of the inputs.
+  Status checkBatch(int64_t given) const {
+    for (const runtime::FunctionInfo &function : program.functions())
+      for (const runtime::ValueInfo &input : function.inputs)
+        if (!input.type.shape.empty() && given != input.type.shape[0])
+          return differs("batch " + std::to_string(input.type.shape[0]),
+                         std::to_string(given));
+    return {};
+  }
+
+  Status checkTarget(const std::string &given) const {
+    std::string names;
+    for (const std::string &target : program.targets()) {
+      if (given == "cpu" || given == "cpu:" + target)
+        return {};
+      names += (names.empty() ? "" : ", ") + ("cpu:" + target);
+    }
+    return differs("target " + names, given);
+  }
+
+private:
+  Status differs(const std::string &compiled, const std::string &given) const {
+    return Status::invalidInput(arguments.origin(flag) + ": " + program.name() +
+                                " was compiled with " + compiled + ", got " +
+                                given + "; compile it again to change it");
+  }
+
+  const Arguments &arguments;
+  const runtime::Program &program;
+  const char *flag;
+};
+
+} // namespace
+
+Status checkCompiledSettings(const Arguments &arguments,
+                             const runtime::Program &program) {
+  for (std::span<const Flag> flags :
+       {trainingFlags(), codeFlags(), debugFlags()})
+    for (const Flag &flag : flags) {
+      std::string_view name = flag.name;
+      // The learning rate is chosen when running.
+      if (!arguments.has(flag.name) || name == "lr")
+        continue;
+      SettingCheck check(arguments, program, flag.name);
+      if (name == "batch") {
+        BESSEMER_RETURN_IF_ERROR(check.checkBatch(*arguments.integer("batch")));
+      } else if (name == "target") {
+        for (const std::string &target : arguments.list("target"))
+          BESSEMER_RETURN_IF_ERROR(check.checkTarget(target));
+      } else if (name == "dim") {
+        Json dims = jsonOf(flag, arguments);
+        for (const auto &[dim, size] : dims.items())
+          BESSEMER_RETURN_IF_ERROR(check.check("dim." + dim, size));
+      } else if (std::string loss = arguments.text("loss", "");
+                 name == "loss" && loss.starts_with("output:")) {
+        BESSEMER_RETURN_IF_ERROR(check.check("loss", "output"));
+        BESSEMER_RETURN_IF_ERROR(check.check("output_name", loss.substr(7)));
+      } else {
+        BESSEMER_RETURN_IF_ERROR(
+            check.check(underscored(name), jsonOf(flag, arguments)));
+      }
+    }
+  return {};
+}
+
+} // namespace bessemer::tool
