@@ -5,6 +5,7 @@
 #include "CostModel.h"
 #include "Dependence.h"
 #include "Kernel.h"
+#include "ReshapeKernel.h"
 #include "bessemer/Fusion/Passes.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/Debug.h"
@@ -67,6 +68,8 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
         if (changed)
           continue;
         changed = mergeSharedProducers(block);
+        if (!changed)
+          changed = mergeThroughReshapes(block);
         if (!changed)
           changed = mergeSiblings(block);
       }
@@ -171,6 +174,74 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     return mergeBest(plans, [&](const Plan &plan) {
       return planSiblings(plan.first, plan.second);
     });
+  }
+
+  /// Merges producers into consumers that read them through a reshape, which
+  /// one of them does without. One at a time: a pair that can meet may be
+  /// neighbours of others then.
+  bool mergeThroughReshapes(Block &block) {
+    for (Operation &op : block) {
+      if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op) ||
+          !op.hasOneUse())
+        continue;
+      Operation *p = op.getOperand(0).getDefiningOp();
+      Operation *c = *op.getUsers().begin();
+      std::optional<Kernel> first = Kernel::get(p), second = Kernel::get(c);
+      if (first && second && mergeThrough(&op, *first, *second))
+        return true;
+    }
+    return false;
+  }
+
+  bool mergeThrough(Operation *reshape, const Kernel &first,
+                    const Kernel &second) {
+    std::optional<MeetingKernel> meeting = meetThrough(reshape, first, second);
+    if (!meeting)
+      return false;
+    ReshapedKernel &copy = meeting->reshaped;
+    Operation *original = meeting->isConsumer ? second.getOperation()
+                                              : first.getOperation();
+    Operation *p = meeting->isConsumer ? first.getOperation() : copy.op;
+    Operation *c = meeting->isConsumer ? copy.op : second.getOperation();
+    // The copy of a producer has no users yet: let it have them, and take them
+    // back if that leads nowhere.
+    Value meets = meeting->isConsumer ? Value() : meetingValue(reshape, copy);
+    if (meets)
+      reshape->getResult(0).replaceAllUsesWith(meets);
+    std::optional<Embedding> embedding =
+        embed(*Kernel::get(p), *Kernel::get(c));
+    bool fits = embedding && !embedding->links.empty() &&
+                !usedBesideLinks(p, c, *embedding) &&
+                embedding->isWhole(embedding->first) &&
+                worthMerging(*Kernel::get(p), *Kernel::get(c), *embedding) &&
+                !dependsIndirectly(p, c);
+    if (!fits) {
+      if (meets)
+        meets.replaceUsesWithIf(reshape->getResult(0), [&](OpOperand &use) {
+          return use.getOwner() == c;
+        });
+      copy.discard();
+      return false;
+    }
+    LLVM_DEBUG(llvm::dbgs() << "meeting through " << *reshape << "\n");
+    original->replaceAllUsesWith(copy.results);
+    original->erase();
+    if (reshape->use_empty())
+      reshape->erase();
+    // Reshapes that only the original's other users needed.
+    for (Operation *made : llvm::reverse(copy.made))
+      if (made->use_empty())
+        made->erase();
+    std::optional<Plan> plan = planProducer(p, c);
+    if (plan)
+      merge(*plan);
+    return true;
+  }
+
+  /// The result of a reshaped producer that is what `reshape` gave.
+  static Value meetingValue(Operation *reshape, const ReshapedKernel &copy) {
+    auto result = cast<OpResult>(reshape->getOperand(0));
+    return copy.op->getResult(result.getResultNumber());
   }
 
   /// Carries out plans, the most valuable first, as far as earlier ones leave

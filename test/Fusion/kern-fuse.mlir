@@ -289,3 +289,50 @@ func.func @most_valuable_first(%x: tensor<4x10xf32>, %labels: tensor<4xi64>) -> 
   %dx = graph.cross_entropy_grad %x, %labels, %lse, %d {ignore_index = -100 : i64} : (tensor<4x10xf32>, tensor<4xi64>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x10xf32>
   return %mean, %dx : tensor<f32>, tensor<4x10xf32>
 }
+
+// -----
+
+// Through a reshape: the reader of the flat tensor works on the original shape.
+// CHECK-LABEL: func.func @collapse
+func.func @collapse(%x: tensor<4x2x3xf32>, %b: tensor<6xf32>) -> tensor<4x6xf32> {
+  // CHECK: kern.map({{.*}}) bounds = [4, 2, 3]
+  // CHECK: math.exp
+  // CHECK: arith.addf
+  // CHECK-NOT: kern.map
+  %0 = math.exp %x : tensor<4x2x3xf32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<4x2x3xf32> into tensor<4x6xf32>
+  %2 = graph.broadcast %b dims = [1] : tensor<6xf32> -> tensor<4x6xf32>
+  %3 = arith.addf %1, %2 : tensor<4x6xf32>
+  return %3 : tensor<4x6xf32>
+}
+
+// -----
+
+// A product keeps its dimensions: its reader, elementwise, becomes flat.
+// CHECK-LABEL: func.func @expand_product
+func.func @expand_product(%x: tensor<4x5xf32>, %w: tensor<5x6xf32>, %h: tensor<4x2x3xf32>) -> tensor<4x2x3xf32> {
+  // CHECK: %[[H:.*]] = tensor.collapse_shape %arg2
+  // CHECK: %[[Y:.*]] = kern.gemm %arg0, %arg1 extras(%[[H]])
+  // CHECK: arith.mulf
+  // CHECK: tensor.expand_shape %[[Y]]
+  // CHECK-NOT: kern.map
+  %0 = graph.contract %x, %w batch = [] x [] contract = [1] x [0] : (tensor<4x5xf32>, tensor<5x6xf32>) -> tensor<4x6xf32>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [4, 2, 3] : tensor<4x6xf32> into tensor<4x2x3xf32>
+  %2 = arith.mulf %1, %h : tensor<4x2x3xf32>
+  return %2 : tensor<4x2x3xf32>
+}
+
+// -----
+
+// A bias along a part of the merged dimensions cannot become flat.
+// CHECK-LABEL: func.func @expand_product_channels
+func.func @expand_product_channels(%x: tensor<4x5xf32>, %w: tensor<5x6xf32>, %b: tensor<2xf32>) -> tensor<4x2x3xf32> {
+  // CHECK: kern.gemm
+  // CHECK: tensor.expand_shape
+  // CHECK: kern.map({{.*}}) bounds = [4, 2, 3]
+  %0 = graph.contract %x, %w batch = [] x [] contract = [1] x [0] : (tensor<4x5xf32>, tensor<5x6xf32>) -> tensor<4x6xf32>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [4, 2, 3] : tensor<4x6xf32> into tensor<4x2x3xf32>
+  %2 = graph.broadcast %b dims = [1] : tensor<2xf32> -> tensor<4x2x3xf32>
+  %3 = arith.mulf %1, %2 : tensor<4x2x3xf32>
+  return %3 : tensor<4x2x3xf32>
+}
