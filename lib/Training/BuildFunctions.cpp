@@ -206,8 +206,9 @@ LogicalResult FunctionBuilder::cloneBatchNorm(graph::BatchNormOp op,
     // A norm that is used twice updates its statistics twice.
     Value &written = clone.writes[read.getStateAttr().getAttr()];
     Value old = written ? written : mapping.lookup(read.getResult());
-    written = b.add(b.mul(old, b.splat(old, momentum)),
-                    b.mul(batch, b.splat(batch, 1.0 - momentum)));
+    Value kept = b.mul(old, b.splat(old, momentum));
+    Value added = b.mul(batch, b.splat(batch, 1.0 - momentum));
+    written = b.add(kept, added);
   };
   update(mean, train.getMean());
   Value batchVariance = train.getVariance();

@@ -5,7 +5,8 @@
 #include "bessemer/Training/TrainingOptions.h"
 #include "bessemer/Training/Training.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <limits>
 
@@ -81,6 +82,12 @@ LogicalResult bessemer::parseBatchNormVariance(StringRef text,
   return success();
 }
 
+static std::string toText(double value) {
+  std::string text;
+  raw_string_ostream(text) << format("%g", value);
+  return text;
+}
+
 LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
                                       OptionErrorHandler emitError) {
   auto fail = [&](const Twine &message) {
@@ -92,7 +99,7 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
     if (value >= low && value <= high)
       return success();
     return fail("expected " + what + " " + range + ", got " +
-                formatv("{0}", value).str());
+                toText(value));
   };
   // The largest double below 1.
   const double belowOne = std::nextafter(1.0, 0.0);
@@ -120,8 +127,8 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
     if (optimizer.nesterov &&
         (optimizer.momentum == 0.0 || optimizer.dampening != 0.0))
       return fail("nesterov needs momentum above 0 and dampening 0, got " +
-                  formatv("{0}", optimizer.momentum).str() + " and " +
-                  formatv("{0}", optimizer.dampening).str());
+                  toText(optimizer.momentum) + " and " +
+                  toText(optimizer.dampening));
     return success();
   }
   if (failed(

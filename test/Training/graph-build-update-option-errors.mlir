@@ -1,0 +1,19 @@
+// RUN: not bessemer-opt %s --graph-build-update=optimizer=lion 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not bessemer-opt %s --graph-build-update=nesterov=true 2>&1 | FileCheck %s --check-prefix=NESTEROV
+// RUN: not bessemer-opt %s --graph-build-update=momentum=-1 2>&1 | FileCheck %s --check-prefix=MOMENTUM
+// RUN: not bessemer-opt %s --graph-build-update="optimizer=adamw beta2=1.0" 2>&1 | FileCheck %s --check-prefix=BETA
+// RUN: not bessemer-opt %s --graph-build-update="optimizer=adamw epsilon=-1" 2>&1 | FileCheck %s --check-prefix=EPS
+// RUN: not bessemer-opt %s --graph-build-update=weight-decay=-0.1 2>&1 | FileCheck %s --check-prefix=DECAY
+// RUN: not bessemer-opt %s --graph-build-update=weight-decay=much 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not bessemer-opt %s --graph-build-update=clip-norm=0 2>&1 | FileCheck %s --check-prefix=CLIP
+
+// KIND: error: expected optimizer sgd or adamw, got 'lion'
+// NESTEROV: error: nesterov needs momentum above 0 and dampening 0, got 0 and 0
+// MOMENTUM: error: expected momentum of at least 0, got -1
+// BETA: error: expected beta2 in [0, 1), got 1
+// EPS: error: expected eps of at least 0, got -1
+// DECAY: error: expected weight_decay of at least 0, got -0.1
+// NUMBER: error: expected a number as weight-decay, got 'much'
+// CLIP: error: expected clip_norm above 0, got 0
+module {
+}
