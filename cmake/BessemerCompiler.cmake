@@ -31,13 +31,7 @@ target_precompile_headers(bessemer_pch PRIVATE
 # compiler, an object library that becomes part of libbessemer_compiler.so.
 function(add_bessemer_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  set(sources)
-  foreach(source ${ARG_UNPARSED_ARGUMENTS}) # BRING-UP: files that do not exist yet
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      list(APPEND sources ${source})
-    endif()
-  endforeach()
-  add_library(${name} OBJECT ${sources})
+  add_library(${name} OBJECT ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE -fpch-preprocess)
   target_precompile_headers(${name} REUSE_FROM bessemer_pch)
   add_dependencies(${name} bessemer_dialect_headers ${ARG_DEPENDS})

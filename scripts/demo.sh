@@ -11,7 +11,7 @@
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/setup.sh
+scripts/setup.sh bessemer bessemer_compiler _core
 bessemer=${BUILD:-build}/bin/bessemer
 out=${OUT:-fashion-mnist-run}
 data=/usr/share/datasets/fashion-mnist

@@ -4,6 +4,8 @@
 # Installs what Bessemer needs (Debian 12: apt and PyPI), builds it in build/
 # and installs the Python package into .venv/. Running it again is cheap.
 #
+#   setup.sh [TARGET ...]   builds only these targets (default: everything)
+#
 #   BUILD=dir     build elsewhere than build/
 #   JOBS=n        parallel compilations (default 2)
 
@@ -55,7 +57,7 @@ cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DONNX_SDIST="$sdist"
   exit 1
 }
 rm -f "$build.configure.log"
-ninja -C "$build" -j"$jobs"
+ninja -C "$build" -j"$jobs" "$@"
 
 # The Python package takes what was just built.
 .venv/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
