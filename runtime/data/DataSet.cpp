@@ -36,11 +36,16 @@ std::string listOf(std::span<const NamedArray> arrays) {
 /// Opens "FILE" or "FILE:array" as the one array that `column` names.
 Expected<Array> openOne(const std::string &column, const std::string &spec) {
   std::string path = spec, member;
-  size_t colon = spec.rfind(':');
-  if (!exists(spec) && colon != std::string::npos) {
-    path = spec.substr(0, colon);
-    member = spec.substr(colon + 1);
-  }
+  // Names of arrays may hold colons, too: the file ends at the first one that
+  // leaves a path that is there.
+  if (!exists(spec))
+    for (size_t colon = spec.find(':'); colon != std::string::npos;
+         colon = spec.find(':', colon + 1))
+      if (exists(spec.substr(0, colon))) {
+        path = spec.substr(0, colon);
+        member = spec.substr(colon + 1);
+        break;
+      }
   Expected<std::vector<NamedArray>> arrays = readArrays(path);
   if (!arrays)
     return arrays.status();
