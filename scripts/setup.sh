@@ -61,4 +61,4 @@ ninja -C "$build" -j"$jobs" "$@"
 
 # The Python package takes what was just built.
 .venv/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
-  -C build-dir="$build" -C cmake.define.ONNX_SDIST="$sdist" .
+  --config-settings=build-dir="$build" --config-settings=cmake.define.ONNX_SDIST="$sdist" .
