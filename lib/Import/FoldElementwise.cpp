@@ -76,7 +76,15 @@ static FoldResult foldMod(const Folding &f) {
         int64_t rest = a % b;
         return !isC && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
       },
-      [](double a, double b) { return std::fmod(a, b); });
+      [isC](double a, double b) {
+        double rest = std::fmod(a, b);
+        if (isC)
+          return rest;
+        // Python's: the sign of the divisor, also of a zero.
+        if (rest == 0)
+          return std::copysign(rest, b);
+        return (rest < 0) != (b < 0) ? rest + b : rest;
+      });
 }
 static FoldResult foldMin(const Folding &f) {
   return f.operands.size() != 2

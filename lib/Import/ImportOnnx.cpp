@@ -8,6 +8,7 @@
 #include "ParameterRoles.h"
 #include "TracedStatistics.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "google/protobuf/stubs/logging.h"
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -39,6 +40,8 @@ bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
   context.loadDialect<graph::GraphDialect, mlir::func::FuncDialect,
                       mlir::arith::ArithDialect, mlir::math::MathDialect,
                       mlir::tensor::TensorDialect>();
+  // What protobuf would print of a damaged file is reported as our error.
+  google::protobuf::LogSilencer silencer;
   auto source = loadModel(options, diagnostics);
   if (llvm::failed(source))
     return llvm::failure();

@@ -83,7 +83,28 @@ static std::map<std::string, Uses> usesOf(const onnx::GraphProto &graph) {
   return uses;
 }
 
-/// The exporter's marks: PARAMETER, BUFFER, ... by value name.
+/// The targets that PyTorch's export signature lists with `kind`: lines like
+/// `b_bn_running_mean: BUFFER target='bn.running_mean' persistent=True`.
+static std::vector<std::string> signatureTargets(StringRef signature,
+                                                 StringRef kind) {
+  std::vector<std::string> targets;
+  llvm::SmallVector<StringRef> lines;
+  signature.split(lines, '\n');
+  for (StringRef line : lines) {
+    auto [name, rest] = line.split(": ");
+    if (!rest.consume_front(kind) || !rest.consume_front(" target='"))
+      continue;
+    targets.push_back(rest.take_until([](char c) { return c == '\''; }).str());
+  }
+  return targets;
+}
+
+static StringRef signatureOf(const onnx::GraphProto &graph) {
+  return metadata(graph, "pkg.torch.export.ExportedProgram.graph_signature");
+}
+
+/// The exporter's marks: PARAMETER, BUFFER, ... by value name. Its optimizer
+/// drops the mark of a tensor that it changed; the signature still has it.
 static std::map<std::string, std::string>
 marksOf(const onnx::GraphProto &graph) {
   std::map<std::string, std::string> marks;
@@ -95,6 +116,9 @@ marksOf(const onnx::GraphProto &graph) {
   collect(graph.value_info());
   collect(graph.input());
   collect(graph.initializer());
+  for (const char *kind : {"PARAMETER", "BUFFER"})
+    for (std::string &target : signatureTargets(signatureOf(graph), kind))
+      marks.try_emplace(std::move(target), kind);
   return marks;
 }
 
@@ -270,22 +294,6 @@ llvm::FailureOr<std::vector<InitializerInfo>> ingest::assignRoles(
   if (diagnostics.errors.size() != errors)
     return llvm::failure();
   return roles;
-}
-
-/// The targets that PyTorch's export signature lists with `kind`: lines like
-/// `b_bn_running_mean: BUFFER target='bn.running_mean' persistent=True`.
-static std::vector<std::string> signatureTargets(StringRef signature,
-                                                 StringRef kind) {
-  std::vector<std::string> targets;
-  llvm::SmallVector<StringRef> lines;
-  signature.split(lines, '\n');
-  for (StringRef line : lines) {
-    auto [name, rest] = line.split(": ");
-    if (!rest.consume_front(kind) || !rest.consume_front(" target='"))
-      continue;
-    targets.push_back(rest.take_until([](char c) { return c == '\''; }).str());
-  }
-  return targets;
 }
 
 void ingest::warnOfFoldedParameters(const ModelSource &source,

@@ -3,19 +3,12 @@
 // Running statistics that the exporter's tracing has touched.
 
 #include "TracedStatistics.h"
+#include "Attributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
-
-static const onnx::AttributeProto *
-findAttribute(const onnx::NodeProto &node, llvm::StringRef name) {
-  for (const auto &attribute : node.attribute())
-    if (attribute.name() == name)
-      return &attribute;
-  return nullptr;
-}
 
 static Initializer *findFloats(ModelSource &source, const std::string &name) {
   for (Initializer &initializer : source.initializers)
@@ -33,8 +26,8 @@ static std::vector<float> floatsOf(const Initializer &initializer) {
 }
 
 static void fill(Initializer &initializer, float value) {
-  auto values = std::make_shared<std::vector<float>>(
-      initializer.elementCount(), value);
+  auto values =
+      std::make_shared<std::vector<float>>(initializer.elementCount(), value);
   initializer.data = llvm::StringRef(
       reinterpret_cast<const char *>(values->data()), values->size() * 4);
   initializer.owner = values;

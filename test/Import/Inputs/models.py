@@ -70,14 +70,13 @@ def marked(path):
 
 def folded(path):
     """The default call of PyTorch's exporter folds BatchNorm into convolutions;
-    the signature of the module still tells of it."""
+    the signature of the module still tells of it, and of what lost its mark."""
     signature = ("\n# inputs\np_conv_weight: PARAMETER target='conv.weight'\np_bn_weight: PARAMETER target='bn.weight'\n"
                  "b_bn_running_mean: BUFFER target='bn.running_mean' persistent=True\n"
                  "b_bn_running_var: BUFFER target='bn.running_var' persistent=True\nx: USER_INPUT\n")
     save(path, [helper.make_node("Conv", ["x", "conv.weight", "conv.weight_bias"], ["y"])],
          {"conv.weight": floats(3, 2, 1, 1), "conv.weight_bias": floats(3)}, [value("x", [1, 2, 4, 4])],
-         [value("y", [1, 3, 4, 4])], infos=[value("conv.weight", [3, 2, 1, 1], "PARAMETER")],
-         graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
+         [value("y", [1, 3, 4, 4])], graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
 
 
 def transposed(path):
@@ -107,7 +106,7 @@ def trained(path):
     ]
     helper.set_metadata_props(nodes[3], {"note": "kept"})
     save(path, nodes, {"w": floats(3, 2, 3, 3), "scale": floats(3) + 1, "bias": floats(3), "mean": floats(3),
-                       "var": floats(3) + 1, "ratio": np.float32(0.5), "training": np.bool_(True),
+                       "var": floats(3) + 0.5, "ratio": np.float32(0.5), "training": np.bool_(True),
                        "half": np.float32(0.5)},
          [value("x", ["n", 2, 5, 5])], [value("y", ["n", 3, 5, 5])])
 

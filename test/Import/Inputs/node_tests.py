@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ONNX's own node tests through the importer and the reference evaluator.
 
-    node_tests.py FOLDER [-v]
+    node_tests.py FOLDER computed|constant [--record]
 
+computed: the data is known when running; constant: all is known when importing.
 Fails when a test that imports gives another result than ONNX says, or when
 fewer tests pass than is recorded here. Prints both numbers."""
 
@@ -15,8 +16,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-# Passing tests by op; an op that is added to the tables gets its line here.
-EXPECTED_FILE = os.path.join(os.path.dirname(__file__), "node_tests_passing.txt")
+# The tests that pass; those of an op that is added to the tables go here.
+PASSING = {mode: os.path.join(os.path.dirname(__file__), f"node_tests_passing.{mode}.txt")
+           for mode in ("computed", "constant")}
 
 # Not what ONNX says, on purpose: train mode is the compiler's decision, and so a
 # Dropout is one whether its training_mode is set or not.
@@ -52,8 +54,21 @@ def with_constants(model, inputs):
     return model, kept
 
 
+def all_constant(model, inputs):
+    """Every input is a Constant: what can be folded is."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    constants = [onnx.helper.make_node("Constant", [], [info.name], value=numpy_helper.from_array(value, info.name))
+                 for info, value in zip(model.graph.input, inputs)]
+    nodes = constants + list(model.graph.node)
+    del model.graph.input[:], model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model, []
+
+
 def main():
     folder = sys.argv[1]
+    expected_file = PASSING[sys.argv[2]]
+    transform = all_constant if sys.argv[2] == "constant" else with_constants
     cases = {}
     for case in collect():
         if case.model is None or not case.data_sets or case.model.graph.node[0].domain not in ("", "ai.onnx"):
@@ -65,7 +80,7 @@ def main():
             continue
         path = os.path.join(folder, case.name)
         os.makedirs(path)
-        model, inputs = with_constants(case.model, inputs)
+        model, inputs = transform(case.model, inputs)
         onnx.save_model(model, os.path.join(path, "model.onnx"))
         for i, value in enumerate(inputs):
             np.ascontiguousarray(value).tofile(os.path.join(path, f"in{i}.bin"))
@@ -86,10 +101,12 @@ def main():
         except (AssertionError, ValueError) as e:
             if case.name not in DIFFERENT:
                 wrong.append(f"{case.name}: {' '.join(str(e).split())[:200]}")
-    if "-v" in sys.argv:
-        print(*passed, sep="\n", file=open(os.path.join(folder, "passed.txt"), "w"))
-        print(*refused, sep="\n", file=open(os.path.join(folder, "refused.txt"), "w"))
-    expected = set(open(EXPECTED_FILE).read().split()) if os.path.exists(EXPECTED_FILE) else set()
+    with open(os.path.join(folder, "refused.txt"), "w") as file:
+        print(*refused, sep="\n", file=file)
+    if "--record" in sys.argv:
+        with open(expected_file, "w") as file:
+            print(*sorted(passed), sep="\n", file=file)
+    expected = set(open(expected_file).read().split()) if os.path.exists(expected_file) else set()
     missing = sorted(expected - set(passed))
     print(f"{len(passed)} pass, {len(wrong)} wrong, {len(refused)} cannot be imported")
     for line in [*wrong, *(f"{name}: no longer passes" for name in missing)]:
