@@ -7,6 +7,7 @@
 #include "Linker.h"
 #include "ObjectCompiler.h"
 #include "RegionEmitter.h"
+#include "mlir/IR/AsmState.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/IR/Verifier.h"
 #include <atomic>
@@ -216,7 +217,9 @@ bessemer::cpu::kernelToAssembly(const NamedKernel &kernel,
 std::string bessemer::cpu::kernelToString(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  op->print(stream,
-            OpPrintingFlags().useLocalScope().elideLargeElementsAttrs());
+  // Names are given within the parent, which holds the operands.
+  AsmState state(op->getParentOp() ? op->getParentOp() : op,
+                 OpPrintingFlags().useLocalScope().elideLargeElementsAttrs());
+  op->print(stream, state);
   return text;
 }

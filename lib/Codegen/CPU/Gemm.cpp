@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// kern.gemm. A tile is a block of rows of the result times one panel of its
-// columns. It packs its panel of B into scratch as [k][columns], once for all
-// row blocks that a call computes in turn; A is read where it lies, one
+// kern.gemm. A tile is a block of rows of the result times a group of panels of
+// its columns. It packs its panels of B into scratch as [k][columns], once for
+// all row blocks that a call computes in turn; A is read where it lies, one
 // broadcast per multiplication, because its static strides become
 // displacements. Accumulators stay in registers over all of K, or over blocks
 // of it when K is large.
@@ -20,57 +20,79 @@ namespace {
 constexpr int64_t kBlockRows = 256;
 /// K of a packed panel: it stays in L2.
 constexpr int64_t kBlockDepth = 2048;
-
-/// A panel's width: `vectors` vectors, the last with `last` columns.
-struct PanelShape {
-  int64_t vectors, last;
-};
+/// Columns of a group of panels: rows of B are read by several cache lines.
+constexpr int64_t kGroupColumns = 48;
 
 class GemmEmitter {
 public:
   GemmEmitter(kern::GemmOp op, const CPUTarget &target);
 
-  int64_t getTiles() const { return batch * panels * blocks; }
+  int64_t getTiles() const { return batch * groups * blocks; }
   uint64_t getScratchBytes() const {
-    return 4 * (panelElements() + resultElements());
+    return 4 * (groupPanels * panelElements() + resultElements());
   }
   void emit(KernelBuilder &k);
 
 private:
-  int64_t panelElements() const {
-    return isDirect ? 0 : blockDepth * panelVectors * lanes;
-  }
+  int64_t width() const { return panelVectors * lanes; }
+  int64_t panelElements() const { return isDirect ? 0 : blockDepth * width(); }
   /// Accumulators in memory: all of a tile between blocks of K, or a strip on
   /// its way to an epilogue that is a loop.
   int64_t resultElements() const {
-    int64_t rows = depthBlocks > 1 ? blockRows : needsStaging() ? tileRows : 0;
-    return rows * panelVectors * lanes;
+    if (depthBlocks > 1)
+      return groupPanels * blockRows * width();
+    return needsStaging() ? tileRows * width() : 0;
   }
   bool needsStaging() const { return !epilogue.isCheap(); }
 
   /// Where a tile reads and writes.
   struct Tile {
-    Val batch, row, column, rows;
-    PanelShape panel;
-    /// A at (row, 0); B at (0, column); both in this batch.
+    Val batch, row, rows;
+    /// A at (row, 0) in this batch; B of this batch.
     Val a, b;
+    /// The first panel, and how many full ones there are.
+    Val firstPanel, fullPanels;
   };
+  /// One panel of a tile: `vectors` vectors, the last with `last` columns.
+  struct Panel {
+    int64_t vectors, last;
+    /// Its number in the tile and its first column.
+    Val index, column;
+  };
+  Panel fullPanel(KernelBuilder &k, const Tile &tile, Val index) {
+    return {panelVectors, lanes, index,
+            k.mul(k.add(tile.firstPanel, index), width())};
+  }
+  /// Runs `body` for the panels of a tile: the full ones in a loop, and the
+  /// narrow last one.
+  void forPanels(KernelBuilder &k, const Tile &tile,
+                 llvm::function_ref<void(const Panel &)> body);
 
   void emitTile(KernelBuilder &k, const Tile &tile, Val isPacked);
-  void packPanel(KernelBuilder &k, const Tile &tile, Val depthBegin, Val depth);
-  void packTransposed(KernelBuilder &k, const Tile &tile, Val depthBegin,
-                      Val depth);
+  void packPanels(KernelBuilder &k, const Tile &tile, Val depthBegin,
+                  Val depth);
+  void packRow(KernelBuilder &k, const Tile &tile, const Panel &panel,
+               Val depthBegin, Val index);
+  void packTransposed(KernelBuilder &k, const Tile &tile, const Panel &panel,
+                      Val depthBegin, Val depth);
   /// All rows of a tile over `depth` of K.
   void emitStrips(KernelBuilder &k, const Tile &tile, Val depthBegin,
                   Val depth);
-  void emitStrip(KernelBuilder &k, const Tile &tile, Val row, int64_t rows,
-                 Val depthBegin, Val depth);
-  Vals multiply(KernelBuilder &k, const Tile &tile, Val a, Val b,
+  void emitStrip(KernelBuilder &k, const Tile &tile, const Panel &panel,
+                 Val row, int64_t rows, Val depthBegin, Val depth);
+  Vals multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
                 int64_t bStride, int64_t rows, Val depth, Vals accumulators);
 
-  Val columnMask(KernelBuilder &k, const Tile &tile, int64_t vector) {
-    return vector + 1 == tile.panel.vectors ? k.tailMask(tile.panel.last)
-                                            : nullptr;
+  Val memoryOf(KernelBuilder &k, const Panel &panel) {
+    return k.address(panelMemory, k.ir.getFloatTy(),
+                     k.mul(panel.index, panelElements()));
+  }
+  Val resultOf(KernelBuilder &k, const Panel &panel) {
+    return k.address(resultMemory, k.ir.getFloatTy(),
+                     k.mul(panel.index, blockRows * width()));
+  }
+  Val columnMask(KernelBuilder &k, const Panel &panel, int64_t vector) {
+    return vector + 1 == panel.vectors ? k.tailMask(panel.last) : nullptr;
   }
 
   kern::GemmOp op;
@@ -78,7 +100,8 @@ private:
   int64_t lanes, m, n, depthTotal, batch;
   /// Element strides of A (row, k) and B (k, column).
   int64_t aRow, aDepth, bDepth, bColumn;
-  int64_t panelVectors, panels, tileRows, blocks, blockRows;
+  int64_t panelVectors, panels, groupPanels, groups;
+  int64_t tileRows, blocks, blockRows;
   int64_t depthBlocks, blockDepth;
   /// B is read where it lies: too few rows to pay for packing.
   bool isDirect;
@@ -96,9 +119,13 @@ GemmEmitter::GemmEmitter(kern::GemmOp op, const CPUTarget &target)
 
   int64_t vectors = llvm::divideCeil(n, lanes);
   panelVectors = std::min(vectors, target.maxPanelVectors);
-  if (vectors == 4) // Two equal panels rather than three vectors and one.
+  // Two equal panels rather than three vectors and one.
+  if (vectors == 4 && panelVectors == 3)
     panelVectors = 2;
   panels = llvm::divideCeil(vectors, panelVectors);
+  groupPanels =
+      std::max<int64_t>(1, std::min(panels / 4, kGroupColumns / width()));
+  groups = llvm::divideCeil(panels, groupPanels);
   tileRows = target.getTileRows(panelVectors);
   // Rows that are a multiple of 4 KiB apart share a set of an 8-way L1.
   if (aRow % 1024 == 0)
@@ -107,7 +134,7 @@ GemmEmitter::GemmEmitter(kern::GemmOp op, const CPUTarget &target)
   blocks = llvm::divideCeil(m, kBlockRows);
   // Work for several threads, unless a block would be too low to pay for
   // packing.
-  while (batch * panels * blocks < 4 && m >= blocks * 4 * tileRows)
+  while (batch * groups * blocks < 4 && m >= blocks * 4 * tileRows)
     ++blocks;
   blockRows = llvm::alignTo(llvm::divideCeil(m, blocks), tileRows);
   blocks = llvm::divideCeil(m, blockRows);
@@ -125,43 +152,47 @@ void GemmEmitter::emit(KernelBuilder &k) {
   Val aBuffer = k.buffer(0u), bBuffer = k.buffer(1u);
   epilogue.begin(k);
   panelMemory = k.scratch;
-  resultMemory = k.address(k.scratch, f32, panelElements());
-  // The number of the panel in scratch goes from tile to tile.
+  resultMemory = k.address(k.scratch, f32, groupPanels * panelElements());
+  // The number of the group in scratch goes from tile to tile.
   k.loop(k.tileBegin, k.tileEnd, 1, {k.i64(-1)},
          [&](Val index, ArrayRef<Val> carried) {
            Val number = k.div(index, blocks);
-           Val panel = k.rem(number, panels);
            Tile tile;
-           tile.batch = k.div(number, panels);
+           tile.batch = k.div(number, groups);
            tile.row = k.mul(k.rem(index, blocks), blockRows);
-           tile.column = k.mul(panel, panelVectors * lanes);
            tile.rows = blocks == 1
                            ? k.i64(m)
                            : k.min(k.i64(blockRows), k.sub(k.i64(m), tile.row));
            tile.a = k.address(
                aBuffer, f32,
                k.add(k.mul(tile.batch, m * depthTotal), k.mul(tile.row, aRow)));
-           tile.b = k.address(bBuffer, f32,
-                              k.add(k.mul(tile.batch, n * depthTotal),
-                                    k.mul(tile.column, bColumn)));
-           Val isPacked = k.ir.CreateICmpEQ(number, carried[0]);
-
-           int64_t width = panelVectors * lanes, full = n / width;
-           Val isFull = k.lessThan(panel, k.i64(full));
-           if (full) {
-             tile.panel = {panelVectors, lanes};
-             k.ifThen(full == panels ? Val(k.ir.getTrue()) : isFull,
-                      [&] { emitTile(k, tile, isPacked); });
-           }
-           if (full < panels) {
-             int64_t columns = n - full * width;
-             int64_t vectors = llvm::divideCeil(columns, lanes);
-             tile.panel = {vectors, columns - (vectors - 1) * lanes};
-             k.ifThen(full ? k.ir.CreateNot(isFull) : Val(k.ir.getTrue()),
-                      [&] { emitTile(k, tile, isPacked); });
-           }
+           tile.b = k.address(bBuffer, f32, k.mul(tile.batch, n * depthTotal));
+           tile.firstPanel = k.mul(k.rem(number, groups), groupPanels);
+           int64_t full = n / width();
+           tile.fullPanels = full % groupPanels == 0 && full == panels
+                                 ? k.i64(groupPanels)
+                                 : k.min(k.i64(groupPanels),
+                                         k.sub(k.i64(full), tile.firstPanel));
+           emitTile(k, tile, k.ir.CreateICmpEQ(number, carried[0]));
            return Vals{number};
          });
+}
+
+void GemmEmitter::forPanels(KernelBuilder &k, const Tile &tile,
+                            llvm::function_ref<void(const Panel &)> body) {
+  int64_t full = n / width();
+  if (full)
+    k.loop(k.i64(0), tile.fullPanels, 1,
+           [&](Val index) { body(fullPanel(k, tile, index)); });
+  if (full == panels)
+    return;
+  int64_t columns = n - full * width();
+  int64_t vectors = llvm::divideCeil(columns, lanes);
+  Val isLast =
+      k.ir.CreateICmpEQ(k.div(tile.firstPanel, groupPanels), k.i64(groups - 1));
+  Panel panel = {vectors, columns - (vectors - 1) * lanes, tile.fullPanels,
+                 k.i64(full * width())};
+  k.ifThen(groups == 1 ? Val(k.ir.getTrue()) : isLast, [&] { body(panel); });
 }
 
 void GemmEmitter::emitTile(KernelBuilder &k, const Tile &tile, Val isPacked) {
@@ -169,48 +200,64 @@ void GemmEmitter::emitTile(KernelBuilder &k, const Tile &tile, Val isPacked) {
     Val depth = k.i64(depthTotal);
     if (!isDirect)
       k.ifThen(k.ir.CreateNot(isPacked),
-               [&] { packPanel(k, tile, k.i64(0), depth); });
+               [&] { packPanels(k, tile, k.i64(0), depth); });
     emitStrips(k, tile, k.i64(0), depth);
     return;
   }
   k.loop(k.i64(0), k.i64(depthTotal), blockDepth, [&](Val begin) {
     Val depth = k.min(k.i64(blockDepth), k.sub(k.i64(depthTotal), begin));
-    packPanel(k, tile, begin, depth);
+    packPanels(k, tile, begin, depth);
     emitStrips(k, tile, begin, depth);
   });
-  epilogue.emitRows(k, {tile.batch, tile.row, tile.column}, resultMemory,
-                    tile.rows, tile.panel.vectors, tile.panel.last);
+  forPanels(k, tile, [&](const Panel &panel) {
+    epilogue.emitRows(k, {tile.batch, tile.row, panel.column},
+                      resultOf(k, panel), tile.rows, panel.vectors, panel.last);
+  });
 }
 
-void GemmEmitter::packPanel(KernelBuilder &k, const Tile &tile, Val depthBegin,
-                            Val depth) {
+void GemmEmitter::packPanels(KernelBuilder &k, const Tile &tile, Val depthBegin,
+                             Val depth) {
   if (op.getTransB())
-    return packTransposed(k, tile, depthBegin, depth);
-  llvm::Type *f32 = k.ir.getFloatTy();
-  Val from = k.address(tile.b, f32, k.mul(depthBegin, bDepth));
+    return forPanels(k, tile, [&](const Panel &panel) {
+      packTransposed(k, tile, panel, depthBegin, depth);
+    });
+  // Row by row through all panels, as B lies in memory.
   k.loop(k.i64(0), depth, 1, [&](Val index) {
-    Val source = k.address(from, f32, k.mul(index, bDepth));
-    Val target =
-        k.address(panelMemory, f32, k.mul(index, tile.panel.vectors * lanes));
-    // Masked loads give zeros beyond the last column.
-    for (int64_t j = 0; j < tile.panel.vectors; ++j)
-      k.storeVector(k.loadVector(f32, k.address(source, f32, j * lanes),
-                                 columnMask(k, tile, j)),
-                    k.address(target, f32, j * lanes), nullptr);
+    forPanels(k, tile, [&](const Panel &panel) {
+      packRow(k, tile, panel, depthBegin, index);
+    });
   });
+}
+
+void GemmEmitter::packRow(KernelBuilder &k, const Tile &tile,
+                          const Panel &panel, Val depthBegin, Val index) {
+  llvm::Type *f32 = k.ir.getFloatTy();
+  Val source =
+      k.address(tile.b, f32,
+                k.add(k.mul(k.add(depthBegin, index), bDepth), panel.column));
+  Val target =
+      k.address(memoryOf(k, panel), f32, k.mul(index, panel.vectors * lanes));
+  // Masked loads give zeros beyond the last column.
+  for (int64_t j = 0; j < panel.vectors; ++j)
+    k.storeVector(k.loadVector(f32, k.address(source, f32, j * lanes),
+                               columnMask(k, panel, j)),
+                  k.address(target, f32, j * lanes), nullptr);
 }
 
 void GemmEmitter::packTransposed(KernelBuilder &k, const Tile &tile,
-                                 Val depthBegin, Val depth) {
+                                 const Panel &panel, Val depthBegin,
+                                 Val depth) {
   llvm::Type *f32 = k.ir.getFloatTy();
-  int64_t width = tile.panel.vectors * lanes;
-  Val from = k.address(tile.b, f32, depthBegin);
+  int64_t panelWidth = panel.vectors * lanes;
+  Val from =
+      k.address(tile.b, f32, k.add(k.mul(panel.column, bColumn), depthBegin));
+  Val to = memoryOf(k, panel);
   // `count` of lanes() values of k, from `index` on.
   auto packSquare = [&](Val index, int64_t count) {
     Val source = k.address(from, f32, index);
-    Val target = k.address(panelMemory, f32, k.mul(index, width));
-    for (int64_t j = 0; j < tile.panel.vectors; ++j) {
-      int64_t columns = j + 1 == tile.panel.vectors ? tile.panel.last : lanes;
+    Val target = k.address(to, f32, k.mul(index, panelWidth));
+    for (int64_t j = 0; j < panel.vectors; ++j) {
+      int64_t columns = j + 1 == panel.vectors ? panel.last : lanes;
       Vals rows;
       for (int64_t i = 0; i < lanes; ++i)
         rows.push_back(i < columns
@@ -221,7 +268,8 @@ void GemmEmitter::packTransposed(KernelBuilder &k, const Tile &tile,
                            : k.splat(k.vectorOf(f32), 0));
       rows = k.transpose(rows);
       for (int64_t i = 0; i < count; ++i)
-        k.storeVector(rows[i], k.address(target, f32, i * width + j * lanes),
+        k.storeVector(rows[i],
+                      k.address(target, f32, i * panelWidth + j * lanes),
                       nullptr);
     }
   };
@@ -235,30 +283,35 @@ void GemmEmitter::packTransposed(KernelBuilder &k, const Tile &tile,
 
 void GemmEmitter::emitStrips(KernelBuilder &k, const Tile &tile, Val depthBegin,
                              Val depth) {
+  // The panels inside: a strip of A stays in L1.
+  auto strip = [&](Val row, int64_t rows) {
+    forPanels(k, tile, [&](const Panel &panel) {
+      emitStrip(k, tile, panel, row, rows, depthBegin, depth);
+    });
+  };
   Val full = k.mul(k.div(tile.rows, tileRows), tileRows);
-  k.loop(k.i64(0), full, tileRows, [&](Val row) {
-    emitStrip(k, tile, row, tileRows, depthBegin, depth);
-  });
+  k.loop(k.i64(0), full, tileRows, [&](Val row) { strip(row, tileRows); });
   // Blocks are whole strips, but for the end of the last one.
   if (int64_t rest = m % tileRows)
-    k.ifThen(k.lessThan(full, tile.rows),
-             [&] { emitStrip(k, tile, full, rest, depthBegin, depth); });
+    k.ifThen(k.lessThan(full, tile.rows), [&] { strip(full, rest); });
 }
 
-void GemmEmitter::emitStrip(KernelBuilder &k, const Tile &tile, Val row,
-                            int64_t rows, Val depthBegin, Val depth) {
+void GemmEmitter::emitStrip(KernelBuilder &k, const Tile &tile,
+                            const Panel &panel, Val row, int64_t rows,
+                            Val depthBegin, Val depth) {
   llvm::Type *f32 = k.ir.getFloatTy();
-  int64_t vectors = tile.panel.vectors, width = vectors * lanes;
+  int64_t vectors = panel.vectors, panelWidth = vectors * lanes;
   Val a = k.address(tile.a, f32,
                     k.add(k.mul(row, aRow), k.mul(depthBegin, aDepth)));
   Vals accumulators(rows * vectors, k.splat(k.vectorOf(f32), 0));
-  Val b = isDirect ? tile.b : panelMemory;
-  int64_t bStride = isDirect ? bDepth : width;
+  Val b = isDirect ? k.address(tile.b, f32, panel.column) : memoryOf(k, panel);
+  int64_t bStride = isDirect ? bDepth : panelWidth;
 
-  Val staged = depthBlocks > 1 ? k.address(resultMemory, f32, k.mul(row, width))
-                               : resultMemory;
+  Val staged = depthBlocks > 1
+                   ? k.address(resultOf(k, panel), f32, k.mul(row, panelWidth))
+                   : resultMemory;
   auto stagedAt = [&](int64_t i, int64_t j) {
-    return k.address(staged, f32, i * width + j * lanes);
+    return k.address(staged, f32, i * panelWidth + j * lanes);
   };
   if (depthBlocks > 1) {
     Val isFirst = k.ir.CreateICmpEQ(depthBegin, k.i64(0));
@@ -268,25 +321,24 @@ void GemmEmitter::emitStrip(KernelBuilder &k, const Tile &tile, Val row,
         accumulators[i * vectors + j] = k.ir.CreateSelect(
             isFirst, zero, k.loadVector(f32, stagedAt(i, j), nullptr));
   }
-  accumulators = multiply(k, tile, a, b, bStride, rows, depth, accumulators);
+  accumulators = multiply(k, panel, a, b, bStride, rows, depth, accumulators);
+  std::array<Val, 3> origin = {tile.batch, k.add(tile.row, row), panel.column};
   if (depthBlocks > 1 || needsStaging()) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < vectors; ++j)
         k.storeVector(accumulators[i * vectors + j], stagedAt(i, j), nullptr);
     if (depthBlocks == 1)
-      epilogue.emitRows(k, {tile.batch, k.add(tile.row, row), tile.column},
-                        staged, k.i64(rows), vectors, tile.panel.last);
+      epilogue.emitRows(k, origin, staged, k.i64(rows), vectors, panel.last);
     return;
   }
-  epilogue.emitStrip(k, {tile.batch, k.add(tile.row, row), tile.column},
-                     accumulators, rows, vectors, tile.panel.last);
+  epilogue.emitStrip(k, origin, accumulators, rows, vectors, panel.last);
 }
 
-Vals GemmEmitter::multiply(KernelBuilder &k, const Tile &tile, Val a, Val b,
+Vals GemmEmitter::multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
                            int64_t bStride, int64_t rows, Val depth,
                            Vals accumulators) {
   llvm::Type *f32 = k.ir.getFloatTy();
-  int64_t vectors = tile.panel.vectors;
+  int64_t vectors = panel.vectors;
   auto step = [&](Val index, int64_t count, Vals sums) {
     Val aHere = k.address(a, f32, k.mul(index, aDepth));
     Val bHere = k.address(b, f32, k.mul(index, bStride));
@@ -295,7 +347,7 @@ Vals GemmEmitter::multiply(KernelBuilder &k, const Tile &tile, Val a, Val b,
       for (int64_t j = 0; j < vectors; ++j)
         columns.push_back(
             k.loadVector(f32, k.address(bHere, f32, u * bStride + j * lanes),
-                         isDirect ? columnMask(k, tile, j) : nullptr));
+                         isDirect ? columnMask(k, panel, j) : nullptr));
       for (int64_t i = 0; i < rows; ++i) {
         Val factor = k.broadcast(
             k.load(f32, k.address(aHere, f32, i * aRow + u * aDepth)));
