@@ -83,10 +83,17 @@ private:
                  llvm::function_ref<void(OpPassManager &)> build) {
     PassManager manager(&context);
     manager.enableVerifier(true);
+    std::shared_ptr<const NumericsReport> numerics;
     if (options.verifyNumerics)
-      addNumericsVerification(manager);
+      numerics = addNumericsVerification(manager);
     build(manager);
-    return succeeded(manager.run(module));
+    bool passed = succeeded(manager.run(module));
+    // A wrong pass is our bug, and an instrumentation cannot stop a pipeline.
+    if (numerics && numerics->differs) {
+      result.status = BSC_INTERNAL_ERROR;
+      return false;
+    }
+    return passed;
   }
 
   bool import();
