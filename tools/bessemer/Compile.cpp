@@ -70,7 +70,7 @@ const Subcommand &compileCommand() {
        {"Training", trainingFlags()},
        {"Code", codeFlags()},
        {"Debugging", debugFlags()},
-       {"Later", laterFlags()}},
+       {"Not in this version", laterFlags()}},
       run};
   return command;
 }

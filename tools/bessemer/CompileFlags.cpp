@@ -58,16 +58,12 @@ constexpr Flag debug[] = {
 };
 
 constexpr Flag later[] = {
-    {"devices", FlagKind::Integer, "N", "several devices (not in this version)",
-     nullptr, 1},
-    {"mesh", FlagKind::Pairs, "AXIS=N", "a device mesh (not in this version)"},
-    {"memory-limit", FlagKind::Text, "BYTES",
-     "limit of the device memory (not in this version)"},
+    {"devices", FlagKind::Integer, "N", "several devices", nullptr, 1},
+    {"mesh", FlagKind::Pairs, "AXIS=N", "a device mesh"},
+    {"memory-limit", FlagKind::Text, "BYTES", "limit of the device memory"},
     {"accumulate", FlagKind::Integer, "N",
-     "gradient accumulation over N micro-batches (this version: 1)", nullptr,
-     1},
-    {"pass-plugin", FlagKind::Text, "FILE.so",
-     "an MLIR pass plugin (not in this version)"},
+     "gradient accumulation over N micro-batches, more than 1", nullptr, 1},
+    {"pass-plugin", FlagKind::Text, "FILE.so", "an MLIR pass plugin"},
 };
 
 /// The keys of the optimizer's object.

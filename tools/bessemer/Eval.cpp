@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // bessemer eval: loss and accuracy of a checkpoint on a data set.
 #include "DataFlags.h"
-#include "Progress.h"
 #include "Subcommand.h"
 
 #include "bessemer/runtime/Trainer.h"

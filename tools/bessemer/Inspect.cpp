@@ -4,6 +4,7 @@
 #include "CompilerLibrary.h"
 #include "InspectProgram.h"
 #include "Subcommand.h"
+#include "Text.h"
 
 #include <cstdio>
 
@@ -18,20 +19,6 @@ constexpr Flag flags[] = {
     {"commands", FlagKind::Switch, "", "list the commands of every function"},
     {"json", FlagKind::Switch, "", "print everything as one JSON object"},
 };
-
-std::string bytes(uint64_t count) {
-  char text[32];
-  if (count < 10'000)
-    std::snprintf(text, sizeof text, "%lu B",
-                  static_cast<unsigned long>(count));
-  else if (count < 10'000'000)
-    std::snprintf(text, sizeof text, "%.1f kB",
-                  static_cast<double>(count) / 1e3);
-  else
-    std::snprintf(text, sizeof text, "%.1f MB",
-                  static_cast<double>(count) / 1e6);
-  return text;
-}
 
 const char *text(const Json &value) {
   return value.get_ref<const std::string &>().c_str();
@@ -66,11 +53,11 @@ void printStates(const Json &program, bool all) {
     sum.bytes += state["bytes"].get<uint64_t>();
     total += state["bytes"].get<uint64_t>();
   }
-  std::printf("\nstate: %s\n", bytes(total).c_str());
+  std::printf("\nstate: %s\n", byteText(total).c_str());
   for (const auto &[role, sum] : sums) {
     std::printf("  %-10s %lu, %s", role.c_str(),
                 static_cast<unsigned long>(sum.count),
-                bytes(sum.bytes).c_str());
+                byteText(sum.bytes).c_str());
     if (role == "parameter")
       std::printf(", %lu trained", static_cast<unsigned long>(sum.trained));
     std::printf("\n");
@@ -90,8 +77,8 @@ void printMemory(const Json &program) {
   for (const Json &exec : program["programs"])
     std::printf("  %-12s %-10s %s / %s, gap %.2f %%, %zu commands\n",
                 text(exec["function"]), text(exec["target"]),
-                bytes(exec["packed_peak"].get<uint64_t>()).c_str(),
-                bytes(exec["liveness_bound"].get<uint64_t>()).c_str(),
+                byteText(exec["packed_peak"].get<uint64_t>()).c_str(),
+                byteText(exec["liveness_bound"].get<uint64_t>()).c_str(),
                 exec["gap"].get<double>() * 100, exec["commands"].size());
 }
 
@@ -101,7 +88,7 @@ void printArenas(const Json &exec) {
     if (arena.contains("value"))
       name += std::to_string(arena["value"].get<uint64_t>());
     std::printf("    arena %-10s %s\n", name.c_str(),
-                bytes(arena["bytes"].get<uint64_t>()).c_str());
+                byteText(arena["bytes"].get<uint64_t>()).c_str());
   }
 }
 
@@ -131,7 +118,8 @@ void printCommands(const Json &program) {
 void printKernels(const Json &program) {
   std::printf("\nkernels: %zu", program["kernels"].size());
   for (const auto &[target, size] : program["code"].items())
-    std::printf(", %s %s", target.c_str(), bytes(size.get<uint64_t>()).c_str());
+    std::printf(", %s %s", target.c_str(),
+                byteText(size.get<uint64_t>()).c_str());
   std::printf("\n");
   for (const Json &kernel : program["kernels"]) {
     uint64_t scratch = 0;
@@ -139,7 +127,7 @@ void printKernels(const Json &program) {
       scratch = std::max(scratch, size.get<uint64_t>());
     std::printf("  %s", text(kernel["name"]));
     if (scratch)
-      std::printf("  (scratch %s per thread)", bytes(scratch).c_str());
+      std::printf("  (scratch %s per thread)", byteText(scratch).c_str());
     std::printf("\n");
   }
 }
@@ -172,7 +160,7 @@ Expected<int> run(const Arguments &arguments) {
     return 0;
   }
   std::printf("%s: %s, by %s, format %s\n", text(program["program"]),
-              bytes(program["bytes"].get<uint64_t>()).c_str(),
+              byteText(program["bytes"].get<uint64_t>()).c_str(),
               text(program["producer"]), text(program["format"]));
   std::printf("\nsettings\n");
   for (const auto &[key, value] : program["settings"].items())
@@ -202,7 +190,7 @@ const Subcommand &inspectCommand() {
        {"Training", trainingFlags()},
        {"Code", codeFlags()},
        {"Debugging", debugFlags()},
-       {"Later", laterFlags()}},
+       {"Not in this version", laterFlags()}},
       run};
   return command;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Progress.h"
+#include "Text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,18 +10,6 @@
 namespace bessemer::tool {
 namespace {
 
-/// "12:05" or "1:02:03".
-std::string duration(double seconds) {
-  long total = static_cast<long>(std::max(seconds, 0.0) + 0.5);
-  char text[32];
-  if (total >= 3600)
-    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", total / 3600,
-                  total / 60 % 60, total % 60);
-  else
-    std::snprintf(text, sizeof text, "%ld:%02ld", total / 60, total % 60);
-  return text;
-}
-
 size_t terminalWidth() {
   winsize size = {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
@@ -29,12 +18,6 @@ size_t terminalWidth() {
 }
 
 } // namespace
-
-std::string shortNumber(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 Progress::Progress(std::string unit, uint64_t epochs, uint64_t firstStep)
     : unit(std::move(unit)), epochs(epochs), firstStep(firstStep),
@@ -56,8 +39,8 @@ void Progress::line(const std::string &text) {
 std::string Progress::timeLeft(uint64_t step, uint64_t totalSteps) const {
   double spent = std::chrono::duration<double>(Clock::now() - began).count();
   double done = static_cast<double>(step - firstStep);
-  return duration(spent / std::max(done, 1.0) *
-                  static_cast<double>(totalSteps - step));
+  return durationText(spent / std::max(done, 1.0) *
+                      static_cast<double>(totalSteps - step));
 }
 
 void Progress::draw(uint64_t step, uint64_t totalSteps) {

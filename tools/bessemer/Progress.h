@@ -38,7 +38,4 @@ private:
   std::optional<runtime::StepReport> last;
 };
 
-/// "0.8912" and the like, without trailing noise.
-std::string shortNumber(double value);
-
 } // namespace bessemer::tool

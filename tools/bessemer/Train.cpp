@@ -5,6 +5,7 @@
 #include "DataFlags.h"
 #include "Progress.h"
 #include "Subcommand.h"
+#include "Text.h"
 #include "TrainSettings.h"
 
 #include "bessemer/runtime/Files.h"
@@ -128,6 +129,20 @@ Expected<std::optional<TrainerState>> resumeState(const Arguments &arguments,
   return state;
 }
 
+void printStart(const Session &session, uint64_t totalSteps, int64_t batch,
+                const char *unit) {
+  std::printf("training %lu steps of %ld %s on %s with %d threads\n",
+              static_cast<unsigned long>(totalSteps), static_cast<long>(batch),
+              unit, std::string(session.target()).c_str(), session.threads());
+  const MemoryReport &memory = session.memory();
+  std::printf("memory %s: state %s, work %s, inputs and results %s, scratch "
+              "%s\n",
+              byteText(memory.total()).c_str(), byteText(memory.state).c_str(),
+              byteText(memory.work).c_str(), byteText(memory.values).c_str(),
+              byteText(memory.libraryScratch + memory.kernelScratch).c_str());
+  std::fflush(stdout);
+}
+
 void printSummary(const TrainSummary &summary, uint64_t totalSteps,
                   const char *unit) {
   std::printf("%s at step %lu of %lu: loss %s",
@@ -182,11 +197,7 @@ Expected<int> run(const Arguments &arguments) {
   uint64_t totalSteps = options->schedule.totalSteps;
   uint64_t batches = std::max<uint64_t>((*data)->rows() / (*data)->batch(), 1);
   const char *unit = unitOf(**program);
-  std::printf("training %lu steps of %ld %s on %s with %d threads\n",
-              static_cast<unsigned long>(totalSteps),
-              static_cast<long>((*data)->batch()), unit,
-              std::string((*session)->target()).c_str(), (*session)->threads());
-  std::fflush(stdout);
+  printStart(**session, totalSteps, (*data)->batch(), unit);
   uint64_t firstStep = *resume ? (*resume)->step : 0;
   if (firstStep >= totalSteps) {
     std::printf("nothing to do: the checkpoint is at step %lu\n",
@@ -230,7 +241,7 @@ const Subcommand &trainCommand() {
        {"Training (fixed in a .bsm, except --lr)", trainingFlags()},
        {"Code (fixed in a .bsm)", codeFlags()},
        {"Debugging", debugFlags()},
-       {"Later", laterFlags()}},
+       {"Not in this version", laterFlags()}},
       run};
   return command;
 }
