@@ -100,14 +100,14 @@ struct TransposeOfContract : OpRewritePattern<graph::TransposeOp> {
              static_cast<int64_t>(batch + contracted);
     };
     int64_t batch = contract.getLhsBatch().size();
-    int64_t left = freeOf(contract.getLhs(), batch,
-                          contract.getLhsContract().size());
-    int64_t right = freeOf(contract.getRhs(), batch,
-                           contract.getRhsContract().size());
+    int64_t left =
+        freeOf(contract.getLhs(), batch, contract.getLhsContract().size());
+    int64_t right =
+        freeOf(contract.getRhs(), batch, contract.getRhsContract().size());
     SmallVector<int64_t> swapped;
     llvm::append_range(swapped, llvm::seq<int64_t>(0, batch));
-    llvm::append_range(swapped, llvm::seq<int64_t>(batch + left,
-                                                   batch + left + right));
+    llvm::append_range(swapped,
+                       llvm::seq<int64_t>(batch + left, batch + left + right));
     llvm::append_range(swapped, llvm::seq<int64_t>(batch, batch + left));
     if (op.getPermutation() != ArrayRef<int64_t>(swapped))
       return rewriter.notifyMatchFailure(
@@ -126,16 +126,15 @@ struct ReduceOfTranspose : OpRewritePattern<graph::ReduceOp> {
   LogicalResult matchAndRewrite(graph::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
     auto transpose = op.getInput().getDefiningOp<graph::TransposeOp>();
-    if (!transpose ||
-        !keepsOrder(transpose.getPermutation(), op.getDims(), {}))
+    if (!transpose || !keepsOrder(transpose.getPermutation(), op.getDims(), {}))
       return rewriter.notifyMatchFailure(
           op, "input is not a transpose that keeps the order of the other "
               "dimensions");
     SmallVector<int64_t> dims =
         throughPermutation(op.getDims(), transpose.getPermutation());
     llvm::sort(dims);
-    rewriter.replaceOpWithNewOp<graph::ReduceOp>(
-        op, op.getType(), op.getKind(), transpose.getInput(), dims);
+    rewriter.replaceOpWithNewOp<graph::ReduceOp>(op, op.getType(), op.getKind(),
+                                                 transpose.getInput(), dims);
     return success();
   }
 };

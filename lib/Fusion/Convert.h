@@ -20,11 +20,11 @@ void convertUpdates(mlir::Block &block);
 
 /// Decomposes `op` just before it, calls `use` with the new ops and the values
 /// that stand for its results, and erases the new ops.
-mlir::LogicalResult withDecomposition(
-    mlir::Operation *op,
-    llvm::function_ref<void(llvm::ArrayRef<mlir::Operation *>,
-                            llvm::ArrayRef<mlir::Value>)>
-        use);
+mlir::LogicalResult
+withDecomposition(mlir::Operation *op,
+                  llvm::function_ref<void(llvm::ArrayRef<mlir::Operation *>,
+                                          llvm::ArrayRef<mlir::Value>)>
+                      use);
 
 } // namespace bessemer::fusion
 

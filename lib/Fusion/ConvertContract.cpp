@@ -82,11 +82,11 @@ static Value transposeTo(OpBuilder &builder, Location loc, Value value,
   Dims shape;
   for (int64_t dim : order)
     shape.push_back(type.getDimSize(dim));
-  auto transpose = graph::TransposeOp::create(builder, loc, type.clone(shape),
-                                              value, order);
-  Operation *kernel = buildKernel(builder, loc, {transpose.getOperation()},
-                                  transpose.getResult(),
-                                  {transpose.getResult()});
+  auto transpose =
+      graph::TransposeOp::create(builder, loc, type.clone(shape), value, order);
+  Operation *kernel =
+      buildKernel(builder, loc, {transpose.getOperation()},
+                  transpose.getResult(), {transpose.getResult()});
   transpose.erase();
   return kernel->getResult(0);
 }

@@ -49,8 +49,8 @@ static Type elementTypeOf(Operation *op) {
 /// Whether `op` can join the group of `leader`.
 static bool sameGroup(Operation *leader, Operation *op) {
   UpdateParts a = getParts(leader), b = getParts(op);
-  return leader->getName() == op->getName() &&
-         a.scalars == b.scalars && a.moments.size() == b.moments.size() &&
+  return leader->getName() == op->getName() && a.scalars == b.scalars &&
+         a.moments.size() == b.moments.size() &&
          elementTypeOf(leader) == elementTypeOf(op);
 }
 
@@ -132,9 +132,8 @@ void fusion::convertUpdates(Block &block) {
     for (UpdateGroup &group : groups) {
       // A parameter whose gradient depends on another one's new value cannot
       // be updated together with it.
-      bool independent = llvm::none_of(group.ops, [&](Operation *member) {
-        return depends(member, &op);
-      });
+      bool independent = llvm::none_of(
+          group.ops, [&](Operation *member) { return depends(member, &op); });
       if (independent && sameGroup(group.ops.front(), &op) &&
           sameConstants(group.ops.front(), &op)) {
         joined = &group;

@@ -14,6 +14,8 @@ using namespace bessemer::fusion;
 static constexpr int64_t cheapWork = 4;
 /// Work that may be repeated in each phase of a fold.
 static constexpr int64_t phaseWork = 24;
+/// Iterations up to which a launch costs more than the kernel.
+static constexpr int64_t tinyIterations = 1024;
 /// Beyond these a merged kernel only spills registers.
 static constexpr unsigned maxBuffers = 32;
 static constexpr unsigned maxRegionOps = 256;
@@ -77,9 +79,9 @@ bool fusion::worthDuplicating(const Kernel &producer) {
     return true;
   // A comparison's result is a byte per element, but it has no use of its own:
   // what it compares is nearly always read beside it.
-  bool comparison = llvm::all_of(
-      producer.getBody().getTerminator()->getOperandTypes(),
-      [](Type type) { return type.isInteger(1); });
+  bool comparison =
+      llvm::all_of(producer.getBody().getTerminator()->getOperandTypes(),
+                   [](Type type) { return type.isInteger(1); });
   return workPerIteration(producer) <= cheapWork &&
          (read <= written || (comparison && producer.getNumInputs() <= 1));
 }
@@ -101,8 +103,8 @@ static unsigned countPhases(const Kernel &kernel) {
   }
   bool writesRows = false;
   for (unsigned i = 0; i < kernel.getOperation()->getNumResults(); ++i)
-    writesRows |= kernel.getResultMap(i).getNumResults() ==
-                  kernel.getBounds().size();
+    writesRows |=
+        kernel.getResultMap(i).getNumResults() == kernel.getBounds().size();
   return last + (writesRows ? 1 : 0);
 }
 
@@ -140,7 +142,7 @@ bool fusion::mayPair(const Kernel &first, const Kernel &second) {
       first.isFolding() != second.isFolding() ||
       first.getIterations() != second.getIterations())
     return false;
-  if (first.getIterations() == 1)
+  if (first.getIterations() <= tinyIterations)
     return true;
   for (unsigned i = 0; i < first.getNumInputs(); ++i)
     for (unsigned j = 0; j < second.getNumInputs(); ++j)
@@ -149,27 +151,27 @@ bool fusion::mayPair(const Kernel &first, const Kernel &second) {
   return false;
 }
 
-bool fusion::worthPairing(const Kernel &first, const Kernel &second,
-                          const Embedding &embedding) {
+Pairing fusion::worthPairing(const Kernel &first, const Kernel &second,
+                             const Embedding &embedding) {
   if (!mayPair(first, second) || !fitsOneKernel(first, second) ||
       !embedding.isWhole(embedding.first) ||
       !embedding.isWhole(embedding.second))
-    return false;
-  if (first.getIterations() == 1)
-    return true;
+    return Pairing::None;
   // A shared input that spans the space, read at the same place.
   for (unsigned i = 0; i < first.getNumInputs(); ++i)
     for (unsigned j = 0; j < second.getNumInputs(); ++j) {
       AffineMap a = first.getInputMap(i), b = second.getInputMap(j);
       if (first.getInput(i) != second.getInput(j) ||
-          a.getNumResults() != embedding.bounds.size())
+          a.getNumResults() != embedding.bounds.size() ||
+          a.getNumResults() == 0)
         continue;
       bool same = true;
       for (unsigned k = 0; k < a.getNumResults(); ++k)
         same &= embedding.first[a.getDimPosition(k)] ==
                 embedding.second[b.getDimPosition(k)];
       if (same)
-        return true;
+        return Pairing::SharedInput;
     }
-  return false;
+  return first.getIterations() <= tinyIterations ? Pairing::Tiny
+                                                 : Pairing::None;
 }

@@ -31,10 +31,14 @@ int64_t bytesSaved(const Kernel &first, const Kernel &second);
 /// A quick look before embedding: whether worthPairing is possible at all.
 bool mayPair(const Kernel &first, const Kernel &second);
 
-/// Whether `first` and `second`, independent of each other, should share a
-/// kernel: they read the same tensor in the same way, or are both tiny.
-bool worthPairing(const Kernel &first, const Kernel &second,
-                  const Embedding &embedding);
+/// Why two kernels that do not depend on each other should share one.
+enum class Pairing {
+  None,
+  SharedInput, ///< they read the same tensor in the same way
+  Tiny         ///< a launch costs more than both of them
+};
+Pairing worthPairing(const Kernel &first, const Kernel &second,
+                     const Embedding &embedding);
 
 } // namespace bessemer::fusion
 

@@ -53,9 +53,8 @@ static LogicalResult convertToMapOrFold(Operation *op) {
   OpBuilder builder(op);
   if (auto reduce = dyn_cast<graph::ReduceOp>(op)) {
     auto type = cast<RankedTensorType>(reduce.getInput().getType());
-    if (llvm::all_of(reduce.getDims(), [&](int64_t dim) {
-          return type.getDimSize(dim) == 1;
-        })) {
+    if (llvm::all_of(reduce.getDims(),
+                     [&](int64_t dim) { return type.getDimSize(dim) == 1; })) {
       reduce.replaceAllUsesWith(graph::buildReshape(
           builder, op->getLoc(), reduce.getInput(),
           cast<RankedTensorType>(reduce.getType()).getShape()));
@@ -102,8 +101,8 @@ static void convertConvolution(Operation *op) {
   auto convert = [&](auto conv, kern::ConvKind kind) {
     auto row = kern::LayoutAttr::get(op->getContext(), "row");
     SmallVector<Attribute> layouts(op->getNumOperands() + 1, row);
-    auto schedule = kern::ScheduleAttr::get(
-        op->getContext(), kern::ScheduleKind::Library, {});
+    auto schedule = kern::ScheduleAttr::get(op->getContext(),
+                                            kern::ScheduleKind::Library, {});
     Value result = kern::ConvOp::create(
         builder, op->getLoc(), conv.getType(), kind, op->getOperands(),
         builder.getArrayAttr(layouts), conv.getStrides(), conv.getPads(),

@@ -29,9 +29,8 @@ SmallVector<Operation *> usersOf(Operation *op) {
   for (Operation *user : op->getUsers())
     users.insert(user);
   SmallVector<Operation *> sorted(users.begin(), users.end());
-  llvm::sort(sorted, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   return sorted;
 }
 
@@ -77,8 +76,7 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
   }
 
   void dropAllUnused(Block &block) {
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(block)))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (Kernel::get(&op))
         dropUnused(&op);
   }
@@ -181,16 +179,41 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
   /// neighbours of others then.
   bool mergeThroughReshapes(Block &block) {
     for (Operation &op : block) {
-      if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op) ||
-          !op.hasOneUse())
+      if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
         continue;
       Operation *p = op.getOperand(0).getDefiningOp();
-      Operation *c = *op.getUsers().begin();
-      std::optional<Kernel> first = Kernel::get(p), second = Kernel::get(c);
-      if (first && second && mergeThrough(&op, *first, *second))
+      std::optional<Kernel> first = Kernel::get(p);
+      if (!first || op.use_empty())
+        continue;
+      if (!op.hasOneUse()) {
+        if (computeReshaped(&op, *first))
+          return true;
+        continue;
+      }
+      std::optional<Kernel> second = Kernel::get(*op.getUsers().begin());
+      if (second && mergeThrough(&op, *first, *second))
         return true;
     }
     return false;
+  }
+
+  /// Lets a cheap producer that only `reshape` reads compute the reshaped
+  /// tensor, so that all users of the reshape can take it.
+  bool computeReshaped(Operation *reshape, const Kernel &producer) {
+    Operation *p = producer.getOperation();
+    if (!p->hasOneUse() || !worthDuplicating(producer))
+      return false;
+    std::optional<ReshapedKernel> copy = reshapeProducer(reshape, producer);
+    if (!copy)
+      return false;
+    LLVM_DEBUG(llvm::dbgs() << "computing reshaped: " << *reshape << "\n");
+    reshape->getResult(0).replaceAllUsesWith(meetingValue(reshape, *copy));
+    reshape->erase();
+    for (Operation *made : llvm::reverse(copy->made))
+      if (made->use_empty())
+        made->erase();
+    p->erase();
+    return true;
   }
 
   bool mergeThrough(Operation *reshape, const Kernel &first,
@@ -199,8 +222,8 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     if (!meeting)
       return false;
     ReshapedKernel &copy = meeting->reshaped;
-    Operation *original = meeting->isConsumer ? second.getOperation()
-                                              : first.getOperation();
+    Operation *original =
+        meeting->isConsumer ? second.getOperation() : first.getOperation();
     Operation *p = meeting->isConsumer ? first.getOperation() : copy.op;
     Operation *c = meeting->isConsumer ? copy.op : second.getOperation();
     // The copy of a producer has no users yet: let it have them, and take them
@@ -306,8 +329,13 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     if (!first || !second || !mayPair(*first, *second))
       return std::nullopt;
     std::optional<Embedding> embedding = embed(*first, *second);
-    if (!embedding || !embedding->links.empty() ||
-        !worthPairing(*first, *second, *embedding) || depends(a, b))
+    if (!embedding || !embedding->links.empty())
+      return std::nullopt;
+    Pairing pairing = worthPairing(*first, *second, *embedding);
+    if (pairing == Pairing::None || depends(a, b))
+      return std::nullopt;
+    // Tiny kernels are not worth the wait of those that use the first.
+    if (pairing == Pairing::Tiny && !dependentsUpTo(a, b).empty())
       return std::nullopt;
     Plan plan{a, b, {}, {}, 0};
     for (unsigned i = 0; i < a->getNumResults(); ++i)

@@ -76,8 +76,7 @@ namespace {
 class Pairing {
 public:
   Pairing(const Kernel &first, const Kernel &second)
-      : first(first), second(second),
-        toSecond(first.getBounds().size(), -1),
+      : first(first), second(second), toSecond(first.getBounds().size(), -1),
         toFirst(second.getBounds().size(), -1) {}
 
   /// Pairs the dimensions that two maps to the same tensor use, unless that
@@ -200,10 +199,10 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
     inSecond = !(first.isGemm() || first.isFolding());
   const Kernel &space = inSecond ? second : first;
   embedding.bounds.assign(space.getBounds().begin(), space.getBounds().end());
-  embedding.first = inSecond ? pairing.getToSecond()
-                             : identity(first.getBounds().size());
-  embedding.second = inSecond ? identity(second.getBounds().size())
-                              : pairing.getToFirst();
+  embedding.first =
+      inSecond ? pairing.getToSecond() : identity(first.getBounds().size());
+  embedding.second =
+      inSecond ? identity(second.getBounds().size()) : pairing.getToFirst();
   auto addReduced = [&](const Kernel &kernel, const Dims &dims) {
     for (int64_t dim : kernel.getReduced())
       if (!llvm::is_contained(embedding.reduced, dims[dim]))
@@ -214,9 +213,8 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
   llvm::sort(embedding.reduced);
 
   // A kernel that folds spans the whole space; so does a product.
-  for (auto [kernel, dims] :
-       {std::pair(&first, &embedding.first),
-        std::pair(&second, &embedding.second)})
+  for (auto [kernel, dims] : {std::pair(&first, &embedding.first),
+                              std::pair(&second, &embedding.second)})
     if ((kernel->isFolding() || kernel->isGemm()) && !embedding.isWhole(*dims))
       return std::nullopt;
   // The second's results must still be written once: one per point or per row.
@@ -225,9 +223,8 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
     return std::nullopt;
   // Epilogues of products read and write in the order of their tile.
   if (first.isGemm() || second.isGemm())
-    for (auto [kernel, dims] :
-         {std::pair(&first, &embedding.first),
-          std::pair(&second, &embedding.second)}) {
+    for (auto [kernel, dims] : {std::pair(&first, &embedding.first),
+                                std::pair(&second, &embedding.second)}) {
       unsigned count =
           kernel->getNumInputs() + kernel->getOperation()->getNumResults();
       for (unsigned i = 0; i < count; ++i) {
@@ -322,10 +319,10 @@ public:
       return op;
     };
     if (gemm)
-      return finish(kern::GemmOp::create(
-          builder, loc, types, gemm.getA(), gemm.getB(), operands,
-          gemm.getTransA(), gemm.getTransB(), mapsAttr,
-          gemm.getScheduleAttr()));
+      return finish(kern::GemmOp::create(builder, loc, types, gemm.getA(),
+                                         gemm.getB(), operands,
+                                         gemm.getTransA(), gemm.getTransB(),
+                                         mapsAttr, gemm.getScheduleAttr()));
     if (reduced.empty())
       return finish(kern::MapOp::create(builder, loc, types, operands, bounds,
                                         mapsAttr, kern::ScheduleAttr()));

@@ -130,9 +130,9 @@ Value RegionTranslation::scalarOf(Value value, OpBuilder &builder,
                arith::ConstantOp::create(builder, value.getLoc(), element);
   inputs.push_back(value);
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return scalars[value] = body.addArgument(
-             tensor ? tensor.getElementType() : value.getType(),
-             value.getLoc());
+  return scalars[value] = body.addArgument(tensor ? tensor.getElementType()
+                                                  : value.getType(),
+                                           value.getLoc());
 }
 
 Value RegionTranslation::linearIndex(graph::RandomOp op, OpBuilder &builder) {
@@ -181,8 +181,7 @@ void RegionTranslation::translate(Block &body, ArrayRef<Value> results) {
       int64_t dim = dims.at(iota.getResult())[iota.getDim()];
       result = kern::IndexOp::create(builder, loc, builder.getI64Type(),
                                      builder.getI64IntegerAttr(dim));
-      Type element =
-          cast<RankedTensorType>(iota.getType()).getElementType();
+      Type element = cast<RankedTensorType>(iota.getType()).getElementType();
       if (element != builder.getI64Type())
         result = arith::TruncIOp::create(builder, loc, element, result);
     } else if (auto random = dyn_cast<graph::RandomOp>(op)) {
@@ -240,8 +239,7 @@ Operation *fusion::buildKernel(OpBuilder &builder, Location loc,
     return finish(kern::RowsOp::create(builder, loc, types,
                                        translation.getInputs(), bounds, reduced,
                                        mapsAttr, kern::ScheduleAttr()));
-  return finish(kern::ColumnsOp::create(builder, loc, types,
-                                        translation.getInputs(), bounds,
-                                        reduced, mapsAttr,
-                                        kern::ScheduleAttr()));
+  return finish(
+      kern::ColumnsOp::create(builder, loc, types, translation.getInputs(),
+                              bounds, reduced, mapsAttr, kern::ScheduleAttr()));
 }

@@ -19,12 +19,13 @@ void ReshapedKernel::discard() {
 namespace {
 /// Builds the copy: `newDims[d]` are the dimensions that dimension d becomes,
 /// of sizes `bounds`. Of dimensions that merge, the first has the new dimension
-/// and the others none.
+/// and the others none. The index along d is the row-major index over
+/// `indexDims[d]`.
 class Reshaper {
 public:
   Reshaper(const Kernel &kernel, ArrayRef<Dims> newDims,
-           ArrayRef<int64_t> bounds)
-      : kernel(kernel), newDims(newDims), bounds(bounds),
+           ArrayRef<Dims> indexDims, ArrayRef<int64_t> bounds)
+      : kernel(kernel), newDims(newDims), indexDims(indexDims), bounds(bounds),
         builder(kernel.getOperation()), loc(kernel.getOperation()->getLoc()) {}
 
   ReshapedKernel build() {
@@ -110,14 +111,14 @@ private:
   void copyBody(Block &body) {
     IRMapping values;
     for (BlockArgument argument : kernel.getBody().getArguments())
-      values.map(argument, body.addArgument(argument.getType(),
-                                            argument.getLoc()));
+      values.map(argument,
+                 body.addArgument(argument.getType(), argument.getLoc()));
     OpBuilder inside(builder.getContext());
     inside.setInsertionPointToEnd(&body);
     for (Operation &op : kernel.getBody()) {
       if (auto index = dyn_cast<kern::IndexOp>(op))
         values.map(index.getResult(),
-                   linearIndex(inside, newDims[index.getDim()]));
+                   linearIndex(inside, indexDims[index.getDim()]));
       else
         inside.clone(op, values);
     }
@@ -127,9 +128,8 @@ private:
   Value linearIndex(OpBuilder &inside, ArrayRef<int64_t> dims) {
     Value index;
     for (int64_t dim : dims) {
-      Value inner =
-          kern::IndexOp::create(inside, loc, inside.getI64Type(),
-                                inside.getI64IntegerAttr(dim));
+      Value inner = kern::IndexOp::create(inside, loc, inside.getI64Type(),
+                                          inside.getI64IntegerAttr(dim));
       if (!index) {
         index = inner;
         continue;
@@ -139,11 +139,14 @@ private:
       index = arith::MulIOp::create(inside, loc, index, size);
       index = arith::AddIOp::create(inside, loc, index, inner);
     }
+    if (!index) // the only index along dimensions of size 1
+      index =
+          arith::ConstantOp::create(inside, loc, inside.getI64IntegerAttr(0));
     return index;
   }
 
   const Kernel &kernel;
-  ArrayRef<Dims> newDims;
+  ArrayRef<Dims> newDims, indexDims;
   ArrayRef<int64_t> bounds;
   OpBuilder builder;
   Location loc;
@@ -161,7 +164,7 @@ ReshapedKernel fusion::splitDims(const Kernel &kernel, ArrayRef<Dims> sizes) {
       bounds.push_back(size);
     }
   }
-  return Reshaper(kernel, newDims, bounds).build();
+  return Reshaper(kernel, newDims, newDims, bounds).build();
 }
 
 /// Whether `map` holds `group` in order and together, or nothing of it.
@@ -183,6 +186,7 @@ static bool keepsTogether(AffineMap map, ArrayRef<int64_t> group) {
 std::optional<ReshapedKernel> fusion::mergeDims(const Kernel &kernel,
                                                 ArrayRef<Dims> groups) {
   SmallVector<Dims> newDims(kernel.getBounds().size());
+  SmallVector<Dims> indexDims(kernel.getBounds().size());
   Dims bounds;
   for (const Dims &group : groups) {
     int64_t size = 1;
@@ -190,8 +194,10 @@ std::optional<ReshapedKernel> fusion::mergeDims(const Kernel &kernel,
       size *= kernel.getBounds()[dim];
     newDims[group.front()] = {static_cast<int64_t>(bounds.size())};
     bounds.push_back(size);
-    if (group.size() == 1)
+    if (group.size() == 1) {
+      indexDims[group.front()] = newDims[group.front()];
       continue;
+    }
     unsigned maps =
         kernel.getNumInputs() + kernel.getOperation()->getNumResults();
     for (unsigned i = 0; i < maps; ++i)
@@ -202,12 +208,18 @@ std::optional<ReshapedKernel> fusion::mergeDims(const Kernel &kernel,
     });
     if (reduced && reduced != group.size())
       return std::nullopt;
+    // The index along the only dimension above size 1 is that of the group.
+    auto large = llvm::make_filter_range(
+        group, [&](int64_t dim) { return kernel.getBounds()[dim] != 1; });
+    bool oneLarge = std::distance(large.begin(), large.end()) <= 1;
     for (Operation &op : kernel.getBody())
       if (auto index = dyn_cast<kern::IndexOp>(op))
-        if (llvm::is_contained(group, index.getDim()))
+        if (llvm::is_contained(group, index.getDim()) && !oneLarge)
           return std::nullopt;
+    for (int64_t dim : large)
+      indexDims[dim] = newDims[group.front()];
   }
-  return Reshaper(kernel, newDims, bounds).build();
+  return Reshaper(kernel, newDims, indexDims, bounds).build();
 }
 
 /// Sizes that split the dimensions of `kernel` when a tensor that lies along
@@ -248,8 +260,8 @@ mergeGroups(const Kernel &kernel, AffineMap map,
     }
     byFirst[dims.front()] = dims;
   }
-  for (int64_t dim = 0;
-       dim < static_cast<int64_t>(kernel.getBounds().size()); ++dim) {
+  for (int64_t dim = 0; dim < static_cast<int64_t>(kernel.getBounds().size());
+       ++dim) {
     if (inside.contains(dim))
       continue;
     auto group = byFirst.find(dim);
@@ -258,56 +270,86 @@ mergeGroups(const Kernel &kernel, AffineMap map,
   return merged;
 }
 
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// `kernel`, in which a tensor lies along `map`, when that tensor has its
+/// dimensions merged or split by `groups`; `expanded` is its larger shape.
+static std::optional<ReshapedKernel>
+reshapeAlong(const Kernel &kernel, AffineMap map, bool merge,
+             ArrayRef<ReassociationIndices> groups,
+             ArrayRef<int64_t> expanded) {
+  if (kernel.isGemm())
+    return std::nullopt;
+  if (!merge)
+    return splitDims(kernel, splitSizes(kernel, map, groups, expanded));
+  std::optional<SmallVector<Dims>> dims = mergeGroups(kernel, map, groups);
+  if (!dims)
+    return std::nullopt;
+  return mergeDims(kernel, *dims);
+}
+
+namespace {
+/// What a reshape does.
+struct ReshapeParts {
+  bool collapses;
+  SmallVector<ReassociationIndices> groups;
+  ArrayRef<int64_t> expanded;
+};
+} // namespace
+
+/// None for a reshape to or from a scalar, whose groups are empty.
+static std::optional<ReshapeParts> getParts(Operation *reshape) {
+  Value from = reshape->getOperand(0), to = reshape->getResult(0);
+  if (shapeOf(from).empty() || shapeOf(to).empty())
+    return std::nullopt;
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(reshape))
+    return ReshapeParts{true, collapse.getReassociationIndices(),
+                        shapeOf(from)};
+  return ReshapeParts{
+      false, cast<tensor::ExpandShapeOp>(reshape).getReassociationIndices(),
+      shapeOf(to)};
+}
+
+std::optional<ReshapedKernel> fusion::reshapeProducer(Operation *reshape,
+                                                      const Kernel &producer) {
+  std::optional<ReshapeParts> parts = getParts(reshape);
+  if (!parts)
+    return std::nullopt;
+  auto result = cast<OpResult>(reshape->getOperand(0));
+  return reshapeAlong(producer, producer.getResultMap(result.getResultNumber()),
+                      parts->collapses, parts->groups, parts->expanded);
+}
+
 std::optional<MeetingKernel> fusion::meetThrough(Operation *reshape,
                                                  const Kernel &producer,
                                                  const Kernel &consumer) {
-  auto result = cast<OpResult>(reshape->getOperand(0));
-  AffineMap resultMap = producer.getResultMap(result.getResultNumber());
+  std::optional<ReshapeParts> parts = getParts(reshape);
   AffineMap inputMap;
   for (unsigned i = 0; i < consumer.getNumInputs(); ++i)
     if (consumer.getInput(i) == reshape->getResult(0))
       inputMap = consumer.getInputMap(i);
-  if (!inputMap)
+  if (!parts || !inputMap)
     return std::nullopt;
-  auto shapeOf = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  };
-  // Either may be a scalar on one side, which has no dimensions to map.
-  if (shapeOf(reshape->getOperand(0)).empty() ||
-      shapeOf(reshape->getResult(0)).empty())
-    return std::nullopt;
-
-  auto merged = [&](const Kernel &kernel, AffineMap map,
-                    ArrayRef<ReassociationIndices> groups,
-                    bool isConsumer) -> std::optional<MeetingKernel> {
-    auto dims = mergeGroups(kernel, map, groups);
-    if (!dims)
-      return std::nullopt;
-    std::optional<ReshapedKernel> copy = mergeDims(kernel, *dims);
+  // Splitting always works, so the kernel with the smaller shape is split when
+  // it is no product.
+  auto changeConsumer = [&]() -> std::optional<MeetingKernel> {
+    std::optional<ReshapedKernel> copy = reshapeAlong(
+        consumer, inputMap, !parts->collapses, parts->groups, parts->expanded);
     if (!copy)
       return std::nullopt;
-    return MeetingKernel{std::move(*copy), isConsumer};
+    return MeetingKernel{std::move(*copy), true};
   };
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(reshape)) {
-    SmallVector<ReassociationIndices> groups =
-        collapse.getReassociationIndices();
-    if (!consumer.isGemm())
-      return MeetingKernel{
-          splitDims(consumer, splitSizes(consumer, inputMap, groups,
-                                         shapeOf(reshape->getOperand(0)))),
-          true};
-    if (producer.isGemm())
+  auto changeProducer = [&]() -> std::optional<MeetingKernel> {
+    std::optional<ReshapedKernel> copy = reshapeProducer(reshape, producer);
+    if (!copy)
       return std::nullopt;
-    return merged(producer, resultMap, groups, false);
-  }
-  auto expand = cast<tensor::ExpandShapeOp>(reshape);
-  SmallVector<ReassociationIndices> groups = expand.getReassociationIndices();
-  if (!producer.isGemm())
-    return MeetingKernel{
-        splitDims(producer, splitSizes(producer, resultMap, groups,
-                                       shapeOf(reshape->getResult(0)))),
-        false};
-  if (consumer.isGemm())
-    return std::nullopt;
-  return merged(consumer, inputMap, groups, true);
+    return MeetingKernel{std::move(*copy), false};
+  };
+  std::optional<MeetingKernel> meeting =
+      parts->collapses ? changeConsumer() : changeProducer();
+  if (meeting)
+    return meeting;
+  return parts->collapses ? changeProducer() : changeConsumer();
 }

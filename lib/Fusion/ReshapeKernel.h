@@ -28,9 +28,14 @@ ReshapedKernel splitDims(const Kernel &kernel, llvm::ArrayRef<Dims> sizes);
 /// Merges each of `groups`, runs of iteration dimensions that together are all
 /// of them, to one dimension. None when an operand or result holds a part of a
 /// group, when a group is partly reduced, or when the region asks for the index
-/// in a group.
-std::optional<ReshapedKernel>
-mergeDims(const Kernel &kernel, llvm::ArrayRef<Dims> groups);
+/// in a group of several dimensions above size 1.
+std::optional<ReshapedKernel> mergeDims(const Kernel &kernel,
+                                        llvm::ArrayRef<Dims> groups);
+
+/// A copy of `producer` whose result is what `reshape`, which reads it, gives.
+/// None when there is none, as for a product.
+std::optional<ReshapedKernel> reshapeProducer(mlir::Operation *reshape,
+                                              const Kernel &producer);
 
 /// A copy of the consumer, or else of the producer, that meets the other kernel
 /// without the reshape between them.

@@ -336,3 +336,31 @@ func.func @expand_product_channels(%x: tensor<4x5xf32>, %w: tensor<5x6xf32>, %b:
   %3 = arith.mulf %1, %2 : tensor<4x2x3xf32>
   return %3 : tensor<4x2x3xf32>
 }
+
+// -----
+
+// A mask that is cheap to make and read through a reshape by several kernels is
+// made in the shape they read, by each of them. The two sums are tiny and
+// independent: one launch.
+// CHECK-LABEL: func.func @mask_through_reshape
+func.func @mask_through_reshape(%x: tensor<8x10xf32>, %y: tensor<8xf32>, %step: !graph.step) -> (tensor<f32>, tensor<f32>) {
+  // CHECK: kern.rows({{.*}}) bounds = [8, 10] reduced = [1]
+  // CHECK: arith.cmpi slt
+  // CHECK: kern.rows({{.*}}) bounds = [8] reduced = [0]
+  // CHECK: arith.cmpi slt
+  // CHECK: kern.yield %{{.*}}, %{{.*}} : f32, f32
+  // CHECK-NOT: kern.map
+  // CHECK-NOT: kern.rows
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  %i = graph.iota dim = 0 : tensor<8x1xi64>
+  %rows = graph.step_value valid_rows %step : tensor<i64>
+  %n = graph.broadcast %rows dims = [] : tensor<i64> -> tensor<8x1xi64>
+  %valid2 = arith.cmpi slt, %i, %n : tensor<8x1xi64>
+  %valid = tensor.collapse_shape %valid2 [[0, 1]] : tensor<8x1xi1> into tensor<8xi1>
+  %0 = graph.reduce max %x dims = [1] : tensor<8x10xf32> -> tensor<8xf32>
+  %1 = arith.select %valid, %0, %zero : tensor<8xi1>, tensor<8xf32>
+  %2 = graph.reduce sum %1 dims = [0] : tensor<8xf32> -> tensor<f32>
+  %3 = arith.select %valid, %y, %zero : tensor<8xi1>, tensor<8xf32>
+  %4 = graph.reduce sum %3 dims = [0] : tensor<8xf32> -> tensor<f32>
+  return %2, %4 : tensor<f32>, tensor<f32>
+}

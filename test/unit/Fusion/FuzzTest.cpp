@@ -164,9 +164,9 @@ private:
         return add(graph::SoftmaxOp::create(
             builder, loc, type, x,
             builder.getI64IntegerAttr(pick(type.getRank()))));
-      return add(graph::DropoutOp::create(
-          builder, loc, type, x, step, builder.getF64FloatAttr(0.5),
-          builder.getI64IntegerAttr(pick(3))));
+      return add(graph::DropoutOp::create(builder, loc, type, x, step,
+                                          builder.getF64FloatAttr(0.5),
+                                          builder.getI64IntegerAttr(pick(3))));
     }
     }
   }
@@ -187,12 +187,11 @@ std::string textOf(Operation *op) {
 
 TEST(FusionFuzz, KeepsResults) {
   MLIRContext context;
-  context.loadDialect<graph::GraphDialect, kern::KernDialect,
-                      func::FuncDialect, arith::ArithDialect,
-                      math::MathDialect, tensor::TensorDialect>();
+  context.loadDialect<graph::GraphDialect, kern::KernDialect, func::FuncDialect,
+                      arith::ArithDialect, math::MathDialect,
+                      tensor::TensorDialect>();
   for (unsigned seed = 0; seed < 300; ++seed) {
-    OwningOpRef<ModuleOp> module =
-        ModuleOp::create(UnknownLoc::get(&context));
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     func::FuncOp function =
         Generator(context, seed).generate(*module, 6 + seed % 30);
     std::string source = textOf(function);
@@ -210,8 +209,8 @@ TEST(FusionFuzz, KeepsResults) {
 
     PassManager manager(&context);
     buildFusionPipeline(manager);
-    ASSERT_TRUE(succeeded(manager.run(*module)))
-        << "seed " << seed << "\n" << source;
+    ASSERT_TRUE(succeeded(manager.run(*module))) << "seed " << seed << "\n"
+                                                 << source;
     function = *module->getOps<func::FuncOp>().begin();
     auto after = reference::evaluate(function, inputs, {}, step);
     ASSERT_TRUE(succeeded(after)) << "seed " << seed << "\n" << source;
@@ -222,8 +221,8 @@ TEST(FusionFuzz, KeepsResults) {
         largest = std::max(largest, std::abs(value));
       // Both are computed in double, in another order.
       for (auto [x, y] : llvm::zip_equal(a.floats, b.floats))
-        ASSERT_NEAR(x, y, 1e-9 * largest)
-            << "seed " << seed << "\n" << source << textOf(function);
+        ASSERT_NEAR(x, y, 1e-9 * largest) << "seed " << seed << "\n"
+                                          << source << textOf(function);
     }
   }
 }

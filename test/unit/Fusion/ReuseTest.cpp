@@ -115,13 +115,13 @@ TEST_F(ReuseTest, UpdateIsInPlace) {
       return
     })");
   ASSERT_TRUE(op);
-  EXPECT_TRUE(op.canReuseOperand(0, 0));  // parameter
+  EXPECT_TRUE(op.canReuseOperand(0, 0)); // parameter
   EXPECT_TRUE(op.canReuseOperand(1, 1));
   EXPECT_FALSE(op.canReuseOperand(0, 1)); // another parameter
   EXPECT_TRUE(op.canReuseOperand(4, 2));  // moment
   EXPECT_TRUE(op.canReuseOperand(5, 3));
   EXPECT_FALSE(op.canReuseOperand(4, 3));
-  EXPECT_TRUE(op.canReuseOperand(2, 0));  // gradient of the same parameter
+  EXPECT_TRUE(op.canReuseOperand(2, 0)); // gradient of the same parameter
   EXPECT_FALSE(op.canReuseOperand(2, 1));
   EXPECT_FALSE(op.canReuseOperand(6, 0)); // scalar
 }

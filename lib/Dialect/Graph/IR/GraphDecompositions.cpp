@@ -78,8 +78,7 @@ FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
   Value centred = e.sub(getX(), e.broadcast(mean, type, {1}));
   Value squares = e.reduce(ReduceKind::Sum, e.mul(centred, centred), dims);
   Value variance = e.div(squares, e.like(squares, count));
-  Value inverse =
-      inverseDeviation(e, variance, getEpsilon().convertToDouble());
+  Value inverse = inverseDeviation(e, variance, getEpsilon().convertToDouble());
   Value factor = e.mul(inverse, getScale());
   Value scaled = e.mul(centred, e.broadcast(factor, type, {1}));
   Value y = e.add(scaled, e.broadcast(getBias(), type, {1}));
@@ -120,8 +119,8 @@ FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
     return SmallVector<Value>{zero};
   Value random = RandomOp::create(builder, getLoc(), getX().getType(),
                                   getStep(), getIdAttr());
-  Value keep = e.compare(arith::CmpFPredicate::OGE, random,
-                         e.like(random, ratio));
+  Value keep =
+      e.compare(arith::CmpFPredicate::OGE, random, e.like(random, ratio));
   Value scaled = e.mul(getX(), e.like(getX(), 1.0 / (1.0 - ratio)));
   return SmallVector<Value>{e.select(keep, scaled, zero)};
 }
@@ -162,8 +161,8 @@ FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
   // The label's logit is taken relative to the maximum, so that the loss has
   // no cancellation between two large numbers.
   Value mask = labelMask(e, getLabels(), type);
-  Value picked = e.reduce(
-      ReduceKind::Sum, e.select(mask, shifted, e.like(shifted, 0.0)), {1});
+  Value picked = e.reduce(ReduceKind::Sum,
+                          e.select(mask, shifted, e.like(shifted, 0.0)), {1});
   Value loss = e.sub(logSum, picked);
   if (smoothing != 0.0) {
     Value total = e.reduce(ReduceKind::Sum, shifted, {1});
@@ -181,8 +180,7 @@ CrossEntropyGradOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getLogits());
   double smoothing = getLabelSmoothing().convertToDouble();
-  Value softmax =
-      e.exp(e.sub(getLogits(), e.broadcast(getLse(), type, {0})));
+  Value softmax = e.exp(e.sub(getLogits(), e.broadcast(getLse(), type, {0})));
   double uniform = smoothing / type.getDimSize(1);
   Value mask = labelMask(e, getLabels(), type);
   Value target = e.select(mask, e.like(softmax, 1.0 - smoothing + uniform),

@@ -11,16 +11,16 @@ FailureOr<SmallVector<Value>> SquareSumOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   Value total;
   for (Value gradient : getGradients()) {
-    auto dims = llvm::to_vector(
-        llvm::seq<int64_t>(0, e.typeOf(gradient).getRank()));
+    auto dims =
+        llvm::to_vector(llvm::seq<int64_t>(0, e.typeOf(gradient).getRank()));
     Value squares = e.mul(gradient, gradient);
     Value sum =
         dims.empty() ? squares : e.reduce(ReduceKind::Sum, squares, dims);
     total = total ? e.add(total, sum) : sum;
   }
   if (!total)
-    total = buildSplat(builder, getLoc(), cast<RankedTensorType>(getType()),
-                       0.0);
+    total =
+        buildSplat(builder, getLoc(), cast<RankedTensorType>(getType()), 0.0);
   return SmallVector<Value>{total};
 }
 
@@ -45,8 +45,7 @@ FailureOr<SmallVector<Value>> SgdOp::decompose(OpBuilder &builder) {
     d = getNesterov() ? e.add(d, e.mul(buffer, e.like(d, momentum))) : buffer;
     results.push_back(buffer);
   }
-  results[0] =
-      e.sub(p, e.mul(d, e.broadcast(getLearningRate(), type, {})));
+  results[0] = e.sub(p, e.mul(d, e.broadcast(getLearningRate(), type, {})));
   return results;
 }
 

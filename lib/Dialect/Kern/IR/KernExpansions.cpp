@@ -67,8 +67,7 @@ Expansion GemmOp::expand(OpBuilder &builder) {
     batch.push_back(0);
   Value product = graph::ContractOp::create(
       builder, getLoc(), getA(), getB(), ArrayRef<int64_t>(batch),
-      ArrayRef<int64_t>(batch),
-      ArrayRef<int64_t>{rank - (getTransA() ? 2 : 1)},
+      ArrayRef<int64_t>(batch), ArrayRef<int64_t>{rank - (getTransA() ? 2 : 1)},
       ArrayRef<int64_t>{rank - (getTransB() ? 1 : 2)});
   RegionExpansion expansion(builder, getLoc(), bounds, {});
   expansion.bind(getBody().getArgument(0), product,
@@ -107,12 +106,12 @@ Expansion WindowOp::expand(OpBuilder &builder) {
   switch (getKind()) {
   case WindowKind::Max:
   case WindowKind::Average:
-    result = graph::PoolOp::create(
-        builder, getLoc(), getType(),
-        getKind() == WindowKind::Max ? graph::PoolKind::Max
-                                     : graph::PoolKind::Average,
-        first, getWindow(), getStrides(), getPads(), getDilations(),
-        getCountIncludePad());
+    result = graph::PoolOp::create(builder, getLoc(), getType(),
+                                   getKind() == WindowKind::Max
+                                       ? graph::PoolKind::Max
+                                       : graph::PoolKind::Average,
+                                   first, getWindow(), getStrides(), getPads(),
+                                   getDilations(), getCountIncludePad());
     break;
   case WindowKind::MaxGrad:
     result = graph::MaxPoolGradOp::create(
@@ -193,8 +192,7 @@ Expansion NormOp::expand(OpBuilder &builder) {
   };
   int64_t chunk = getChunk();
   for (Value input : getInputs()) {
-    int64_t elements =
-        cast<RankedTensorType>(input.getType()).getNumElements();
+    int64_t elements = cast<RankedTensorType>(input.getType()).getNumElements();
     Value flat = graph::buildReshape(builder, getLoc(), input, {elements});
     int64_t whole = elements / chunk * chunk;
     auto slice = [&](int64_t offset, int64_t size) -> Value {

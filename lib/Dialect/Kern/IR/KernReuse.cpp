@@ -54,8 +54,7 @@ static bool canReuseInFolding(OpTy op, unsigned operand, unsigned result) {
   // All iteration dimensions, or exactly those that are not reduced.
   size_t rank = op.getBounds().size();
   return map.getNumResults() == rank ||
-         (reduced == 0 &&
-          map.getNumResults() == rank - op.getReduced().size());
+         (reduced == 0 && map.getNumResults() == rank - op.getReduced().size());
 }
 
 bool RowsOp::canReuseOperand(unsigned operand, unsigned result) {
@@ -91,8 +90,7 @@ bool UpdateOp::canReuseOperand(unsigned operand, unsigned result) {
   // parameter or one of its moments as well: it is read at the same element.
   unsigned count = getParameters().size();
   unsigned moments = getMomentsPerParameter();
-  unsigned resultOwner =
-      result < count ? result : (result - count) / moments;
+  unsigned resultOwner = result < count ? result : (result - count) / moments;
   if (operand < count)
     return operand == result;
   if (operand < 2 * count)

@@ -132,10 +132,10 @@ static llvm::DenseSet<Value> varyingValues(Block &body, ArrayAttr maps,
 template <typename OpTy> static LogicalResult verifyFolding(OpTy op) {
   ArrayRef<int64_t> bounds = op.getBounds(), reduced = op.getReduced();
   int64_t rank = bounds.size();
-  bool increasing = !reduced.empty() && reduced.front() >= 0 &&
-                    reduced.back() < rank && llvm::is_sorted(reduced) &&
-                    std::adjacent_find(reduced.begin(), reduced.end()) ==
-                        reduced.end();
+  bool increasing =
+      !reduced.empty() && reduced.front() >= 0 && reduced.back() < rank &&
+      llvm::is_sorted(reduced) &&
+      std::adjacent_find(reduced.begin(), reduced.end()) == reduced.end();
   if (!increasing)
     return op.emitOpError("expected increasing reduced dimensions below ")
            << rank;
