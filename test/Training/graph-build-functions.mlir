@@ -13,7 +13,7 @@
 
 // CHECK-LABEL: func.func @eval_step(
 // CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {graph.name = "x"}, %[[L:.*]]: tensor<4xi64> {graph.name = "labels"},
-// CHECK-SAME: %[[STEP:.*]]: !graph.step
+// CHECK-SAME: %[[STEP:[a-z0-9]+]]: !graph.step
 // CHECK-SAME: -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "count"},
 // CHECK-SAME: tensor<f32> {graph.name = "correct"})
 // CHECK: %[[Y:.*]] = arith.negf %[[X]]
@@ -47,7 +47,7 @@ func.func @model(%x: tensor<4x3xf32> {graph.name = "x"}) -> (tensor<4x3xf32> {gr
 // CHECK-NOT: graph.dropout
 // CHECK-COUNT-2: graph.batch_norm %
 // CHECK-LABEL: func.func @train_step(
-// CHECK-SAME: %[[STEP:.*]]: !graph.step
+// CHECK-SAME: %[[STEP:[a-z0-9]+]]: !graph.step
 // CHECK-DAG: %[[MEAN:.*]] = graph.read @bn.mean
 // CHECK-DAG: %[[VAR:.*]] = graph.read @bn.var
 // CHECK: graph.dropout %{{.*}}, %[[STEP]] {id = 1 : i64, ratio = 5.000000e-01 : f64}

@@ -7,7 +7,7 @@
 // SGD: graph.state @updates counter : tensor<i64> = dense<0> : tensor<i64>
 // SGD: graph.state @nonfinite_step counter : tensor<i64> = dense<-1> : tensor<i64>
 // SGD-LABEL: func.func @train_step(
-// SGD-SAME: %[[X:.*]]: tensor<2xf32> {graph.name = "x"}, %[[STEP:.*]]: !graph.step) -> (tensor<f32> {graph.name = "loss"})
+// SGD-SAME: %[[X:.*]]: tensor<2xf32> {graph.name = "x"}, %[[STEP:[a-z0-9]+]]: !graph.step) -> (tensor<f32> {graph.name = "loss"})
 // SGD: %[[W:.*]] = graph.read @w
 // SGD: %[[T:.*]] = graph.read @updates
 // SGD: %[[RATE:.*]] = graph.step_value learning_rate %[[STEP]]
