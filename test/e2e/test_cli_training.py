@@ -191,14 +191,20 @@ def test_inspect_shows_everything(cli, model, program):
     assert {**again, "program": ""} == {**report, "program": ""}
 
 
-def test_run_starts_and_ends_fast(cli, program, data, tmp_path):
-    """From start to exit within 100 ms beyond compute; the best of ten, as others may use the machine."""
-    best = 1e9
+def test_run_starts_and_ends_fast(program, data, tmp_path):
+    """From start to exit within 100 ms. Counted as processor time, as others may use the machine; waiting would show
+    in the wall time, which gets ten times as much."""
+    binary = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
+    command = [binary, "run", program, "--threads", "1", "--input", f"x={data}:x", "--output-dir", tmp_path / "out"]
+    processor = wall = 1e9
     for _ in range(10):
         start = time.perf_counter()
-        ok(cli("run", program, "--input", f"x={data}:x", "--output-dir", tmp_path / "out"))
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.1
+        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0
+        wall = min(wall, time.perf_counter() - start)
+        processor = min(processor, usage.ru_utime + usage.ru_stime)
+    assert processor < 0.1 and wall < 1, (processor, wall)
 
 
 def test_help_teaches(cli):
