@@ -49,6 +49,8 @@ public:
     for (const auto &[initializer, info] :
          llvm::zip_equal(source.initializers, roles))
       initializers[initializer.name] = {&initializer, &info};
+    for (const auto &tensor : normalized.model.graph().initializer())
+      inlined[tensor.name()] = &tensor;
   }
 
   FailureOr<OwningOpRef<ModuleOp>> run();
@@ -90,6 +92,8 @@ private:
   Operation *lastRead = nullptr;
   ImportState state;
   std::map<std::string, Known> initializers;
+  /// Those whose data is in the normalised model.
+  std::map<std::string, const onnx::TensorProto *> inlined;
   std::map<std::string, Imported> values;
   std::map<std::string, unsigned> uses;
   Value step;
@@ -234,9 +238,8 @@ Imported *ModelImporter::importInitializer(const std::string &name,
       known.info->role == "parameter" || known.info->role == "statistic";
   if (!isState) {
     // Small constants and all integers are known while importing.
-    for (const auto &tensor : normalized.model.graph().initializer())
-      if (tensor.name() == name)
-        imported.literal = literalOf(tensor);
+    if (auto it = inlined.find(name); it != inlined.end())
+      imported.literal = literalOf(*it->second);
     if (imported.literal)
       return &imported;
   }

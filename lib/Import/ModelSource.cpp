@@ -304,7 +304,7 @@ llvm::FailureOr<ModelSource> ingest::loadModel(const ImportOptions &options,
     initializer.owner = tensors;
     auto report = [&](const llvm::Twine &what) {
       diagnostics.errors.push_back(
-          (source.label + ": initializer '" + tensor.name() + "': " + what)
+          (source.label + ": initializer '" + tensor.name() + "' " + what)
               .str());
     };
     if (!names.insert(tensor.name()).second) {
@@ -312,14 +312,16 @@ llvm::FailureOr<ModelSource> ingest::loadModel(const ImportOptions &options,
       continue;
     }
     if (llvm::any_of(initializer.shape,
-                     [](int64_t size) { return size < 0; }) ||
-        elementBytes(tensor.data_type()) == 0) {
+                     [](int64_t size) { return size < 0; })) {
+      report("has a negative size");
+      continue;
+    }
+    if (elementBytes(tensor.data_type()) == 0) {
       report("has the unsupported element type " +
-             elementTypeName(tensor.data_type()) + " or a negative size");
+             elementTypeName(tensor.data_type()));
       continue;
     }
     if (tensor.data_location() == TensorProto::EXTERNAL) {
-      initializer.external = true;
       auto data = files.find(tensor, tensor.name(), initializer.owner);
       if (!data)
         continue;
@@ -327,7 +329,7 @@ llvm::FailureOr<ModelSource> ingest::loadModel(const ImportOptions &options,
     } else if (auto data = tensorData(tensor, initializer.owner)) {
       initializer.data = *data;
     } else {
-      report("its data does not have as many elements as its shape");
+      report("has data for another number of elements than its shape says");
       continue;
     }
     source.initializers.push_back(std::move(initializer));

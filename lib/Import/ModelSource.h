@@ -22,8 +22,6 @@ struct Initializer {
   llvm::StringRef data;
   /// Keeps `data` alive.
   std::shared_ptr<const void> owner;
-  /// The file gave it as external data.
-  bool external = false;
 
   int64_t elementCount() const;
 };

@@ -31,7 +31,6 @@ static void fill(Initializer &initializer, float value) {
   initializer.data = llvm::StringRef(
       reinterpret_cast<const char *>(values->data()), values->size() * 4);
   initializer.owner = values;
-  initializer.external = false;
 }
 
 void bessemer::ingest::resetTracedStatistics(ModelSource &source,

@@ -121,11 +121,21 @@ def merged(path):
          [value("x", [4, 2])], [value("y", [4, 2])])
 
 
+def sparse(path):
+    values = helper.make_tensor("w", TensorProto.FLOAT, [1], [2.0])
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", [value("x", [4])], [value("y", [4])],
+                              sparse_initializer=[helper.make_sparse_tensor(
+                                  values, helper.make_tensor("i", TensorProto.INT64, [1], [3]), [4])])
+    onnx.save_model(helper.make_model(graph), path)
+
+
 MODELS = {
     "external": external,
     "missing-file": lambda path: broken_external(path, location="elsewhere.data"),
     "short-file": lambda path: broken_external(path, offset="100000"),
     "wrong-length": lambda path: broken_external(path, length="12"),
+    "odd-offset": lambda path: broken_external(path, offset="ten"),
+    "sparse": sparse,
     "outside": lambda path: broken_external(path, location="../weights.data"),
     "marked": marked,
     "folded": folded,
