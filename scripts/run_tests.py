@@ -29,7 +29,7 @@ class Counts:
 
 def run_lit(build, counts, scratch):
     report = os.path.join(scratch, "lit.json")
-    subprocess.run([sys.executable, "-m", "lit.main", "-q", "-j2", "--param", f"build={build}",
+    subprocess.run([os.path.join(os.path.dirname(sys.executable), "lit"), "-q", "-j2", "--param", f"build={build}",
                     "--output", report, os.path.join(ROOT, "test")])
     try:
         with open(report) as file:

@@ -97,9 +97,29 @@ class Session:
         # ascontiguousarray would make a scalar one-dimensional.
         return array if array.flags.c_contiguous else array.copy(order="C")
 
+    def _check_labels(self, function, labels):
+        """Class labels outside the classes would train on nonsense."""
+        settings = self.program.settings
+        if settings.get("loss") not in ("cross_entropy", "nll") or not labels.size:
+            return
+        counted = labels[labels != int(settings.get("ignore_index", -100))]
+        classes = self._classes()
+        if counted.size and (counted.min() < 0 or counted.max() >= classes):
+            wrong = counted[(counted < 0) | (counted >= classes)][0]
+            raise Error(f"{function}: labels: expected classes 0 to {classes - 1}, got {wrong}")
+
+    def _classes(self):
+        """Number of classes: the class axis of the prediction."""
+        settings, outputs = self.program.settings, self._functions["predict"]["outputs"]
+        shape = outputs[settings.get("output_name", next(iter(outputs)))][1]
+        default = len(shape) - 1 if len(shape) == 3 else 1
+        return shape[int(settings.get("class_axis", default))]
+
     def _feeds(self, function, feeds):
         arrays = {name: self._array(function, name, value)
                   for name, value in feeds.items()}
+        if "labels" in arrays:
+            self._check_labels(function, arrays["labels"])
         missing = [name for name in self._signature(function)["inputs"]
                    if name not in arrays]
         if missing:
@@ -130,7 +150,7 @@ class Session:
 
     def _batches(self, function, feeds):
         """Splits any number of rows into batches, the last one padded by
-        repeating its last row, and yields (arrays, valid rows)."""
+        repeating its last row, and yields (arrays, valid rows, all rows, batch)."""
         inputs = self._signature(function)["inputs"]
         arrays = self._feeds(function, feeds)
         rows = {name: array.shape[0] for name, array in arrays.items()
@@ -150,27 +170,34 @@ class Session:
                         last = np.repeat(array[-1:], batch - valid, axis=0)
                         array = np.concatenate([array, last])
                 part[name] = array
-            yield part, valid
+            yield part, valid, total, batch
 
     def predict(self, feeds):
         """The model's outputs in inference mode, {name: array}, for any number
         of rows."""
         outputs = self._signature("predict")["outputs"]
         parts = {name: [] for name in outputs}
-        for arrays, valid in self._batches("predict", feeds):
+        for arrays, valid, total, batch in self._batches("predict", feeds):
             self._run("predict", arrays, valid_rows=valid)
             for name in outputs:
                 value = self._core.output("predict", name)
-                parts[name].append(value[:valid].copy() if value.ndim else value.copy())
-        return {name: part[0] if len(part) == 1 or not part[0].ndim
-                else np.concatenate(part) for name, part in parts.items() if part}
+                has_rows = value.ndim and value.shape[0] == batch
+                if not has_rows and total != batch:
+                    raise Error(f"predict: output '{name}' has no row per input row, so it needs "
+                                f"whole batches of {batch} rows, got {total}")
+                parts[name].append(value[:valid].copy() if has_rows else value.copy())
+        return {name: part[0] if len(part) == 1 else np.concatenate(part)
+                for name, part in parts.items() if part}
 
     def evaluate(self, feeds):
         """Mean loss, and accuracy where the loss is a classification, over any
         number of rows: {"loss": ..., "accuracy": ..., "count": ...}."""
         loss = count = correct = 0.0
         accuracy = "correct" in self._signature("eval_step")["outputs"]
-        for arrays, valid in self._batches("eval_step", feeds):
+        for arrays, valid, total, batch in self._batches("eval_step", feeds):
+            if self.program.settings["loss"] == "output" and total % batch:
+                raise Error("eval_step: the model computes its loss itself, over whole batches: "
+                            f"expected a multiple of {batch} rows, got {total}")
             result = self._run("eval_step", arrays, valid_rows=valid)
             loss += result["loss_sum"]
             count += result["count"]

@@ -26,14 +26,14 @@ namespace {
 using InputArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using ViewArray = nb::ndarray<nb::numpy, nb::ro>;
 
-/// Set to bessemer.Error by the package.
-nb::object errorClass;
+/// bessemer.Error, set by the package; never released, as the interpreter ends
+/// before this library does.
+PyObject *errorClass = nullptr;
 
 void check(const Status &status) {
   if (status.ok())
     return;
-  PyErr_SetString(errorClass.is_valid() ? errorClass.ptr()
-                                        : PyExc_RuntimeError,
+  PyErr_SetString(errorClass ? errorClass : PyExc_RuntimeError,
                   status.message().c_str());
   throw nb::python_error();
 }
@@ -127,7 +127,8 @@ void run(Session &session, const std::string &function, nb::dict feeds,
 } // namespace
 
 NB_MODULE(_core, m) {
-  m.def("set_error_class", [](nb::object cls) { errorClass = cls; });
+  m.def("set_error_class",
+        [](nb::object cls) { errorClass = cls.release().ptr(); });
 
   nb::class_<CompilerAnswer>(m, "CompilerAnswer")
       .def_ro("status", &CompilerAnswer::status)

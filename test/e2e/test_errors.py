@@ -34,7 +34,7 @@ def test_all_unsupported_ops_are_reported_at_once():
 
 def test_unbound_dimension_names_symbol_and_input(golden):
     case = golden("mlp_mse")
-    with pytest.raises(bessemer.Error, match="batch.*x|s[0-9]+.*x"):
+    with pytest.raises(bessemer.Error, match="mlp_mse/model.onnx: .*dimension.*(batch|s[0-9]+).*x"):
         bessemer.compile(case.model, loss="mse")
 
 
@@ -114,3 +114,32 @@ def test_a_wrong_pass_is_named(golden):
     with pytest.raises(bessemer.Error, match="test-break-numerics"):
         golden("mlp_mse").compile(verify_numerics=True, inject_pass="test-break-numerics")
     golden("mlp_mse").compile(verify_numerics=True)
+
+
+def test_labels_outside_the_classes_are_refused(golden):
+    case = golden("mlp_cross_entropy")
+    session = case.compile().session()
+    for label in (5, -1):
+        feeds = case.batch(0)
+        feeds["labels"] = feeds["labels"].copy()
+        feeds["labels"][2] = label
+        with pytest.raises(bessemer.Error, match=f"classes 0 to 4, got {label}"):
+            session.train_step(feeds)
+        with pytest.raises(bessemer.Error, match=f"classes 0 to 4, got {label}"):
+            session.evaluate(feeds)
+
+
+def test_a_loss_of_the_model_needs_whole_batches_to_evaluate():
+    from onnx import helper
+    from models import make_model
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Mul", ["y", "y"], ["s"]),
+             helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0)]
+    model = make_model(nodes, [("x", "f", [4, 3])], [("loss", "f", []), ("y", "f", [4, 2])],
+                       {"w": np.ones((3, 2), np.float32)})
+    session = bessemer.compile(model, loss="output:loss").session()
+    x = np.arange(24, dtype=np.float32).reshape(8, 3) / 10
+    assert session.evaluate({"x": x})["loss"] == pytest.approx(np.square(x.sum(1)).mean(), rel=1e-6)
+    with pytest.raises(bessemer.Error, match="multiple of 4 rows, got 7"):
+        session.evaluate({"x": x[:7]})
+    with pytest.raises(bessemer.Error, match="'loss'.*whole batches of 4 rows, got 7"):
+        session.predict({"x": x[:7]})

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The ONNX backend class, and outputs that equal the ONNX reference evaluator's."""
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+import bessemer
+import bessemer.onnx_backend as backend
+from models import make_model
+
+
+def test_run_model_and_prepare():
+    nodes = [helper.make_node("Softmax", ["x"], ["a"], axis=-1), helper.make_node("Mul", ["a", "y"], ["z"])]
+    model = make_model(nodes, [("x", "f", [3, 7]), ("y", "f", [7])], [("z", "f", [3, 7]), ("a", "f", [3, 7])])
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((3, 7), np.float32), rng.standard_normal(7, np.float32)
+    want = ReferenceEvaluator(model).run(None, {"x": x, "y": y})
+    for got in (backend.run_model(model, [x, y]), backend.prepare(model).run([x, y])):
+        for a, b in zip(got, want):
+            np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
+    with pytest.raises(bessemer.Error, match="expected 2 inputs"):
+        backend.run_model(model, [x])
+
+
+@pytest.mark.parametrize("op,attributes,shapes", [
+    ("Gemm", {"transB": 1, "alpha": 0.5}, [(5, 4), (3, 4), (3,)]),
+    ("MatMul", {}, [(2, 3, 4), (2, 4, 5)]),
+    ("Conv", {"pads": [1, 0, 1, 2], "strides": [2, 1]}, [(2, 3, 7, 6), (4, 3, 3, 2), (4,)]),
+    ("AveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "count_include_pad": 1}, [(2, 3, 7, 6)]),
+    ("LogSoftmax", {"axis": 1}, [(2, 5, 3)]),
+    ("Tanh", {}, [(17,)]), ("Sigmoid", {}, [(4, 9)]), ("Erf", {}, [(33,)]),
+])
+def test_run_node(op, attributes, shapes):
+    rng = np.random.default_rng(2)
+    arrays = [rng.standard_normal(shape, np.float32) for shape in shapes]
+    node = helper.make_node(op, [f"i{k}" for k in range(len(arrays))], ["o"], **attributes)
+    got = backend.run_node(node, arrays)[0]
+    want = ReferenceEvaluator(node).run(None, {f"i{k}": a for k, a in enumerate(arrays)})[0]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+
+
+def test_compatibility():
+    model = make_model([helper.make_node("Det", ["x"], ["y"])], [("x", "f", [2, 2])], [("y", "f", [])])
+    assert not backend.is_compatible(model)
+    assert backend.supports_device("CPU") and not backend.supports_device("CUDA")
