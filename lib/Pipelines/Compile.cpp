@@ -160,8 +160,12 @@ bool Compilation::fuse() {
   llvm::raw_string_ostream os(error);
   bool parsed = true;
   bool passed = runPasses(*model.module, [&](OpPassManager &manager) {
-    if (!options.injectPass.empty())
+    if (!options.injectPass.empty()) {
+      // Passes are known by name only where somebody asks for one.
+      static const bool registered = (registerAllPasses(), true);
+      (void)registered;
       parsed = succeeded(parsePassPipeline(options.injectPass, manager, os));
+    }
     if (parsed)
       buildFusionPipeline(manager);
   });

@@ -70,6 +70,12 @@ double getFraction(const std::string &key, const json &value) {
   return getNumber(key, value, 0, 1, "a number in [0, 1)");
 }
 
+/// A number in [0, 1].
+double getShare(const std::string &key, const json &value) {
+  return getNumber(key, value, 0, std::nextafter(1.0, 2.0),
+                   "a number in [0, 1]");
+}
+
 std::vector<std::string> getStrings(const std::string &key, const json &value) {
   if (value.is_string())
     return {value.get<std::string>()};
@@ -190,7 +196,7 @@ void parse(const json &object, CompileOptions &options) {
       {"ignore_index",
        [&](auto &k, auto &v) { options.training.ignoreIndex = getInteger(k, v); }},
       {"label_smoothing",
-       [&](auto &k, auto &v) { options.training.labelSmoothing = getFraction(k, v); }},
+       [&](auto &k, auto &v) { options.training.labelSmoothing = getShare(k, v); }},
       {"optimizer",
        [&](auto &, auto &v) { readOptimizer(v, options); }},
       {"clip_norm",
@@ -290,6 +296,13 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
     if (!object.is_object())
       throw RecipeError{"expected the options as a JSON object"};
     parse(object, options);
+    // Without a loss nothing is trained; what says how would be lost.
+    for (const char *key :
+         {"optimizer", "clip_norm", "label_smoothing", "ignore_index",
+          "class_axis", "batch_norm_variance", "output_name"})
+      if (!options.hasLoss && object.contains(key) && !object[key].is_null())
+        throw RecipeError{std::string("option '") + key +
+                          "' needs a loss, got none"};
     std::string problem;
     if (options.hasLoss &&
         failed(verifyOptions(options.training, [&](const llvm::Twine &text) {

@@ -65,6 +65,13 @@ def test_wrong_options_are_named(golden, options, match):
         golden("mlp_mse").compile(**options)
 
 
+@pytest.mark.parametrize("option", [dict(optimizer="sgd"), dict(clip_norm=1.0), dict(label_smoothing=0.1),
+                                    dict(class_axis=1), dict(ignore_index=0), dict(batch_norm_variance="biased")])
+def test_training_options_need_a_loss(golden, option):
+    with pytest.raises(bessemer.Error, match=f"'{next(iter(option))}' needs a loss"):
+        bessemer.compile(golden("mlp_mse").model, batch=7, **option)
+
+
 def test_missing_and_damaged_models(tmp_path, golden):
     with pytest.raises(bessemer.Error, match="nowhere.onnx"):
         bessemer.compile(tmp_path / "nowhere.onnx", loss="mse")
