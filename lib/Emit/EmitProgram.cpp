@@ -328,6 +328,13 @@ LogicalResult ProgramEmitter::collect() {
     setting->value = value;
     table.settings.push_back(std::move(setting));
   }
+  for (const ConstantNote &note : options.constants) {
+    auto constant = std::make_unique<format::ConstantT>();
+    constant->name = note.name;
+    constant->type = note.type;
+    constant->why = note.why;
+    table.constants.push_back(std::move(constant));
+  }
   // Small things first: what `inspect` reads lies in front of the weights.
   if (failed(addCode()) || failed(addKernels()) || failed(addFunctions()) ||
       failed(addPrograms()))

@@ -255,6 +255,14 @@ bool Compilation::generate() {
   emitOptions.settings = options.settings;
   for (const auto &[name, size] : model.dims)
     emitOptions.settings.emplace_back("dim." + name, std::to_string(size));
+  for (const InitializerInfo &info : model.initializers) {
+    if (info.role != "constant")
+      continue;
+    std::string type = StringRef(info.elementType).lower();
+    for (int64_t size : info.shape)
+      type += (&size == info.shape.data() ? " " : "x") + std::to_string(size);
+    emitOptions.constants.push_back({info.name, type, info.why});
+  }
   emitOptions.sourceModel = model.sourceModel;
   llvm::raw_string_ostream os(result.artifact);
   return succeeded(emitProgram(*model.module, code, emitOptions, os));

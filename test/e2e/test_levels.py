@@ -38,6 +38,18 @@ def test_inspect_tells_functions_memory_and_parameters(golden, cli, tmp_path):
     assert table
 
 
+def test_inspect_lists_initializers_that_became_constants(cli, tmp_path):
+    import bessemer
+    from onnx import helper
+    from models import make_model
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Mul", ["a", "half"], ["y"])]
+    model = make_model(nodes, [("x", "f", [4, 3])], [("y", "f", [4, 2])],
+                       {"w": np.ones((3, 2), np.float32), "half": np.float32(0.5)})
+    bessemer.compile(model, loss="mse").save(tmp_path / "m.bsm")
+    lines = cli("inspect", tmp_path / "m.bsm", "--params").stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.split()[:1] in (["w"], ["half"])] == ["parameter", "constant"]
+
+
 def test_packed_peak_is_near_the_liveness_bound():
     """On a model whose tensors are large against the alignment of 64 bytes."""
     import bessemer

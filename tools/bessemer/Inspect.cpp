@@ -70,6 +70,9 @@ void printStates(const Json &program, bool all) {
                 text(state["role"]),
                 state["trainable"].get<bool>() ? "trained" : "-",
                 text(state["type"]), text(state["why"]));
+  for (const Json &constant : program["constants"])
+    std::printf("  %-32s %-10s %-9s %-20s %s\n", text(constant["name"]),
+                "constant", "-", text(constant["type"]), text(constant["why"]));
 }
 
 void printMemory(const Json &program) {

@@ -157,6 +157,11 @@ Json describeProgram(const Program &program) {
                                 {"bytes", state.type.byteSize()},
                                 {"trainable", state.trainable},
                                 {"why", state.why}});
+  object["constants"] = Json::array();
+  for (const format::Constant *constant : items(table.constants()))
+    object["constants"].push_back({{"name", textOf(constant->name())},
+                                   {"type", textOf(constant->type())},
+                                   {"why", textOf(constant->why())}});
   object["programs"] = programsOf(table);
   object["kernels"] = kernelsOf(table);
   object["code"] = Json::object();

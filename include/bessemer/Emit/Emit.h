@@ -36,11 +36,17 @@ struct CodeForTarget {
   std::vector<KernelCode> kernels;
 };
 
+/// An initializer that is no state, for `inspect`.
+struct ConstantNote {
+  std::string name, type, why;
+};
+
 struct EmitOptions {
   /// Name and version of the compiler.
   std::string producer = "bessemer 0.1.0";
   /// How the program was compiled, in the order to show.
   std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<ConstantNote> constants;
   /// The serialized source model without weights (for export); empty: none.
   llvm::StringRef sourceModel;
 };
