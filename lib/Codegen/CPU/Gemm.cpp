@@ -2,9 +2,10 @@
 //
 // kern.gemm. A tile is a block of rows of the result times a group of panels of
 // its columns. It packs its panels of B into scratch as [k][columns], once for
-// all row blocks that a call computes in turn; A is read where it lies, one
+// all row blocks that a call computes in turn. A is read where it lies, one
 // broadcast per multiplication, because its static strides become
-// displacements. Accumulators stay in registers over all of K, or over blocks
+// displacements; only a transposed A whose rows lie unluckily is copied into
+// scratch as well. Accumulators stay in registers over all of K, or over blocks
 // of it when K is large.
 
 #include "Families.h"
@@ -29,7 +30,8 @@ public:
 
   int64_t getTiles() const { return batch * groups * blocks; }
   uint64_t getScratchBytes() const {
-    return 4 * (groupPanels * panelElements() + resultElements());
+    return 4 *
+           (groupPanels * panelElements() + resultElements() + copyElements());
   }
   void emit(KernelBuilder &k);
 
@@ -44,6 +46,11 @@ private:
     return needsStaging() ? tileRows * width() : 0;
   }
   bool needsStaging() const { return !epilogue.isCheap(); }
+  /// Row length of the copy of A: not a multiple of a large power of two.
+  int64_t copyStride() const { return llvm::alignTo(blockRows, 32) + 16; }
+  int64_t copyElements() const {
+    return copiesRows ? blockDepth * copyStride() : 0;
+  }
 
   /// Where a tile reads and writes.
   struct Tile {
@@ -78,8 +85,11 @@ private:
   /// All rows of a tile over `depth` of K.
   void emitStrips(KernelBuilder &k, const Tile &tile, Val depthBegin,
                   Val depth);
-  void emitStrip(KernelBuilder &k, const Tile &tile, const Panel &panel,
+  /// `a` is the strip of A.
+  void emitStrip(KernelBuilder &k, const Tile &tile, const Panel &panel, Val a,
                  Val row, int64_t rows, Val depthBegin, Val depth);
+  /// Copies a tile's rows of a transposed A, as they lie.
+  void copyRows(KernelBuilder &k, const Tile &tile, Val depthBegin, Val depth);
   Vals multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
                 int64_t bStride, int64_t rows, Val depth, Vals accumulators);
 
@@ -105,7 +115,11 @@ private:
   int64_t depthBlocks, blockDepth;
   /// B is read where it lies: too few rows to pay for packing.
   bool isDirect;
-  Val panelMemory, resultMemory;
+  /// Rows of a transposed A a multiple of 2 KiB apart share few sets of L1: a
+  /// strip would be fetched from L2 for every panel. Groups then vary fastest,
+  /// so that the copy serves several tiles.
+  bool copiesRows;
+  Val panelMemory, resultMemory, copyMemory;
 };
 } // namespace
 
@@ -131,6 +145,7 @@ GemmEmitter::GemmEmitter(kern::GemmOp op, const CPUTarget &target)
   if (aRow % 1024 == 0)
     tileRows = std::min<int64_t>(tileRows, 8);
 
+  copiesRows = op.getTransA() && aDepth % 512 == 0 && groupPanels > 1;
   blocks = llvm::divideCeil(m, kBlockRows);
   // Work for several threads, unless a block would be too low to pay for
   // packing.
@@ -153,13 +168,19 @@ void GemmEmitter::emit(KernelBuilder &k) {
   epilogue.begin(k);
   panelMemory = k.scratch;
   resultMemory = k.address(k.scratch, f32, groupPanels * panelElements());
-  // The number of the group in scratch goes from tile to tile.
+  copyMemory = k.address(resultMemory, f32, resultElements());
+  // The number of the group (or copied block) in scratch goes from tile to
+  // tile.
   k.loop(k.tileBegin, k.tileEnd, 1, {k.i64(-1)},
          [&](Val index, ArrayRef<Val> carried) {
-           Val number = k.div(index, blocks);
+           int64_t inner = copiesRows ? groups : blocks;
+           int64_t outer = copiesRows ? blocks : groups;
+           Val number = k.div(index, inner);
+           Val group = k.rem(copiesRows ? index : number, groups);
            Tile tile;
-           tile.batch = k.div(number, groups);
-           tile.row = k.mul(k.rem(index, blocks), blockRows);
+           tile.batch = k.div(number, outer);
+           tile.row =
+               k.mul(k.rem(copiesRows ? number : index, blocks), blockRows);
            tile.rows = blocks == 1
                            ? k.i64(m)
                            : k.min(k.i64(blockRows), k.sub(k.i64(m), tile.row));
@@ -167,7 +188,7 @@ void GemmEmitter::emit(KernelBuilder &k) {
                aBuffer, f32,
                k.add(k.mul(tile.batch, m * depthTotal), k.mul(tile.row, aRow)));
            tile.b = k.address(bBuffer, f32, k.mul(tile.batch, n * depthTotal));
-           tile.firstPanel = k.mul(k.rem(number, groups), groupPanels);
+           tile.firstPanel = k.mul(group, groupPanels);
            int64_t full = n / width();
            tile.fullPanels = full % groupPanels == 0 && full == panels
                                  ? k.i64(groupPanels)
@@ -198,8 +219,11 @@ void GemmEmitter::forPanels(KernelBuilder &k, const Tile &tile,
 void GemmEmitter::emitTile(KernelBuilder &k, const Tile &tile, Val isPacked) {
   if (depthBlocks == 1) {
     Val depth = k.i64(depthTotal);
+    Val isNew = k.ir.CreateNot(isPacked);
+    if (copiesRows)
+      k.ifThen(isNew, [&] { copyRows(k, tile, k.i64(0), depth); });
     if (!isDirect)
-      k.ifThen(k.ir.CreateNot(isPacked),
+      k.ifThen(copiesRows ? k.ir.getTrue() : isNew,
                [&] { packPanels(k, tile, k.i64(0), depth); });
     emitStrips(k, tile, k.i64(0), depth);
     return;
@@ -207,6 +231,8 @@ void GemmEmitter::emitTile(KernelBuilder &k, const Tile &tile, Val isPacked) {
   k.loop(k.i64(0), k.i64(depthTotal), blockDepth, [&](Val begin) {
     Val depth = k.min(k.i64(blockDepth), k.sub(k.i64(depthTotal), begin));
     packPanels(k, tile, begin, depth);
+    if (copiesRows)
+      copyRows(k, tile, begin, depth);
     emitStrips(k, tile, begin, depth);
   });
   forPanels(k, tile, [&](const Panel &panel) {
@@ -252,41 +278,47 @@ void GemmEmitter::packTransposed(KernelBuilder &k, const Tile &tile,
   Val from =
       k.address(tile.b, f32, k.add(k.mul(panel.column, bColumn), depthBegin));
   Val to = memoryOf(k, panel);
-  // `count` of lanes() values of k, from `index` on.
-  auto packSquare = [&](Val index, int64_t count) {
-    Val source = k.address(from, f32, index);
-    Val target = k.address(to, f32, k.mul(index, panelWidth));
-    for (int64_t j = 0; j < panel.vectors; ++j) {
-      int64_t columns = j + 1 == panel.vectors ? panel.last : lanes;
-      Vals rows;
-      for (int64_t i = 0; i < lanes; ++i)
-        rows.push_back(i < columns
-                           ? k.loadVector(f32,
-                                          k.address(source, f32,
-                                                    (j * lanes + i) * bColumn),
-                                          k.tailMask(count))
-                           : k.splat(k.vectorOf(f32), 0));
-      rows = k.transpose(rows);
-      for (int64_t i = 0; i < count; ++i)
-        k.storeVector(rows[i],
-                      k.address(target, f32, i * panelWidth + j * lanes),
-                      nullptr);
-    }
+  // `count` values of k from `index` on, of `columns` columns from `column` on;
+  // both at most lanes().
+  auto packSquare = [&](Val index, int64_t count, Val column, int64_t columns) {
+    Val source = k.address(from, f32, k.add(index, k.mul(column, bColumn)));
+    Val target = k.address(to, f32, k.add(k.mul(index, panelWidth), column));
+    Vals rows;
+    for (int64_t i = 0; i < lanes; ++i)
+      rows.push_back(
+          i < columns ? k.loadVector(f32, k.address(source, f32, i * bColumn),
+                                     k.tailMask(count))
+                      : k.splat(k.vectorOf(f32), 0));
+    rows = k.transpose(rows);
+    for (int64_t i = 0; i < count; ++i)
+      k.storeVector(rows[i], k.address(target, f32, i * panelWidth), nullptr);
+  };
+  auto packSquares = [&](Val index, int64_t count) {
+    int64_t full = panel.last == lanes ? panelWidth : panelWidth - lanes;
+    k.loop(k.i64(0), k.i64(full), lanes,
+           [&](Val column) { packSquare(index, count, column, lanes); });
+    if (panel.last < lanes)
+      packSquare(index, count, k.i64(full), panel.last);
   };
   int64_t rest = depthTotal % lanes;
   Val main = k.mul(k.div(depth, lanes), lanes);
-  k.loop(k.i64(0), main, lanes, [&](Val index) { packSquare(index, lanes); });
+  k.loop(k.i64(0), main, lanes, [&](Val index) { packSquares(index, lanes); });
   // Only the last block of K has a rest.
   if (rest)
-    k.ifThen(k.lessThan(main, depth), [&] { packSquare(main, rest); });
+    k.ifThen(k.lessThan(main, depth), [&] { packSquares(main, rest); });
 }
 
 void GemmEmitter::emitStrips(KernelBuilder &k, const Tile &tile, Val depthBegin,
                              Val depth) {
   // The panels inside: a strip of A stays in L1.
   auto strip = [&](Val row, int64_t rows) {
+    llvm::Type *f32 = k.ir.getFloatTy();
+    Val a = copiesRows
+                ? k.address(copyMemory, f32, row)
+                : k.address(tile.a, f32,
+                            k.add(k.mul(row, aRow), k.mul(depthBegin, aDepth)));
     forPanels(k, tile, [&](const Panel &panel) {
-      emitStrip(k, tile, panel, row, rows, depthBegin, depth);
+      emitStrip(k, tile, panel, a, row, rows, depthBegin, depth);
     });
   };
   Val full = k.mul(k.div(tile.rows, tileRows), tileRows);
@@ -296,13 +328,25 @@ void GemmEmitter::emitStrips(KernelBuilder &k, const Tile &tile, Val depthBegin,
     k.ifThen(k.lessThan(full, tile.rows), [&] { strip(full, rest); });
 }
 
+void GemmEmitter::copyRows(KernelBuilder &k, const Tile &tile, Val depthBegin,
+                           Val depth) {
+  llvm::Type *f32 = k.ir.getFloatTy();
+  k.loop(k.i64(0), depth, 1, [&](Val index) {
+    Val source =
+        k.address(tile.a, f32, k.mul(k.add(depthBegin, index), aDepth));
+    Val target = k.address(copyMemory, f32, k.mul(index, copyStride()));
+    k.vectorLoop(tile.rows, 4, [&](Val j, Val mask) {
+      k.storeVector(k.loadVector(f32, k.address(source, f32, j), mask),
+                    k.address(target, f32, j), mask);
+    });
+  });
+}
+
 void GemmEmitter::emitStrip(KernelBuilder &k, const Tile &tile,
-                            const Panel &panel, Val row, int64_t rows,
+                            const Panel &panel, Val a, Val row, int64_t rows,
                             Val depthBegin, Val depth) {
   llvm::Type *f32 = k.ir.getFloatTy();
   int64_t vectors = panel.vectors, panelWidth = vectors * lanes;
-  Val a = k.address(tile.a, f32,
-                    k.add(k.mul(row, aRow), k.mul(depthBegin, aDepth)));
   Vals accumulators(rows * vectors, k.splat(k.vectorOf(f32), 0));
   Val b = isDirect ? k.address(tile.b, f32, panel.column) : memoryOf(k, panel);
   int64_t bStride = isDirect ? bDepth : panelWidth;
@@ -339,8 +383,9 @@ Vals GemmEmitter::multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
                            Vals accumulators) {
   llvm::Type *f32 = k.ir.getFloatTy();
   int64_t vectors = panel.vectors;
+  int64_t depthStride = copiesRows ? copyStride() : aDepth;
   auto step = [&](Val index, int64_t count, Vals sums) {
-    Val aHere = k.address(a, f32, k.mul(index, aDepth));
+    Val aHere = k.address(a, f32, k.mul(index, depthStride));
     Val bHere = k.address(b, f32, k.mul(index, bStride));
     for (int64_t u = 0; u < count; ++u) {
       Vals columns;
@@ -350,7 +395,7 @@ Vals GemmEmitter::multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
                          isDirect ? columnMask(k, panel, j) : nullptr));
       for (int64_t i = 0; i < rows; ++i) {
         Val factor = k.broadcast(
-            k.load(f32, k.address(aHere, f32, i * aRow + u * aDepth)));
+            k.load(f32, k.address(aHere, f32, i * aRow + u * depthStride)));
         for (int64_t j = 0; j < vectors; ++j) {
           Val &sum = sums[i * vectors + j];
           sum = k.fma(factor, columns[j], sum);

@@ -107,6 +107,8 @@ TEST(Gemm, ManyFlags) {
     shapes.push_back({17, 17, 17, transA, transB, 7});
     shapes.push_back({21, 220, 2500, transA, transB, 2});
     shapes.push_back({3, 200, 30, transA, transB});
+    shapes.push_back({512, 200, 40, transA, transB, 2});
+    shapes.push_back({512, 70, 2100, transA, transB});
   }
   check(shapes);
 }
