@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -15,7 +16,8 @@ template <typename Ints, typename Floats>
 static FoldResult foldBinary(const Folding &f, Ints onInts, Floats onFloats,
                              bool isPredicate = false) {
   const Literal *a = f.literal(0), *b = f.literal(1);
-  if (!a || !b || a->elementType != b->elementType)
+  if (!a || !b || a->elementType != b->elementType ||
+      (a->elementType == TensorProto::BOOL && !isPredicate))
     return std::nullopt;
   auto shape = broadcastShapes(a->shape, b->shape);
   if (!shape || product(*shape) > largestFolded)
@@ -29,7 +31,7 @@ static FoldResult foldBinary(const Folding &f, Ints onInts, Floats onFloats,
       auto value = onInts(a->ints[ia], b->ints[ib]);
       if (!value)
         return std::nullopt;
-      result.ints[i] = *value;
+      result.ints[i] = wrapTo(result.elementType, *value);
     } else if (isPredicate) {
       result.ints[i] = onFloats(a->floats[ia], b->floats[ib]) != 0;
     } else {
@@ -42,27 +44,39 @@ static FoldResult foldBinary(const Folding &f, Ints onInts, Floats onFloats,
 
 using IntResult = std::optional<int64_t>;
 
+// Integers wrap, as in the compiled program.
+static int64_t wrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + b);
+}
+static int64_t wrappingSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - b);
+}
+static int64_t wrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * b);
+}
+
 static FoldResult foldAdd(const Folding &f) {
   return foldBinary(
-      f, [](int64_t a, int64_t b) -> IntResult { return a + b; },
+      f, [](int64_t a, int64_t b) -> IntResult { return wrappingAdd(a, b); },
       [](double a, double b) { return a + b; });
 }
 static FoldResult foldSub(const Folding &f) {
   return foldBinary(
-      f, [](int64_t a, int64_t b) -> IntResult { return a - b; },
+      f, [](int64_t a, int64_t b) -> IntResult { return wrappingSub(a, b); },
       [](double a, double b) { return a - b; });
 }
 static FoldResult foldMul(const Folding &f) {
   return foldBinary(
-      f, [](int64_t a, int64_t b) -> IntResult { return a * b; },
+      f, [](int64_t a, int64_t b) -> IntResult { return wrappingMul(a, b); },
       [](double a, double b) { return a * b; });
 }
 static FoldResult foldDiv(const Folding &f) {
   return foldBinary(
       f,
       [](int64_t a, int64_t b) -> IntResult {
-        return b == 0 || b == -1 ? (b ? IntResult(-a) : std::nullopt)
-                                 : IntResult(a / b);
+        return b == 0 || b == -1
+                   ? (b ? IntResult(wrappingSub(0, a)) : std::nullopt)
+                   : IntResult(a / b);
       },
       [](double a, double b) { return a / b; });
 }
@@ -133,11 +147,17 @@ static FoldResult foldGreater(const Folding &f) {
 static FoldResult foldGreaterOrEqual(const Folding &f) {
   return foldCompare(f, [](auto a, auto b) { return a >= b; });
 }
+static FoldResult foldLogical(const Folding &f, bool (*combine)(bool, bool)) {
+  if (!f.literal(0) || f.literal(0)->elementType != TensorProto::BOOL)
+    return std::nullopt;
+  return foldCompare(f,
+                     [&](auto a, auto b) { return combine(a != 0, b != 0); });
+}
 static FoldResult foldAnd(const Folding &f) {
-  return foldCompare(f, [](auto a, auto b) { return a != 0 && b != 0; });
+  return foldLogical(f, [](bool a, bool b) { return a && b; });
 }
 static FoldResult foldOr(const Folding &f) {
-  return foldCompare(f, [](auto a, auto b) { return a != 0 || b != 0; });
+  return foldLogical(f, [](bool a, bool b) { return a || b; });
 }
 
 static FoldResult foldUnary(const Folding &f, double (*function)(double)) {
@@ -157,7 +177,7 @@ static FoldResult foldNeg(const Folding &f) {
   for (double &element : result.floats)
     element = -element;
   for (int64_t &element : result.ints)
-    element = -element;
+    element = wrapTo(a->elementType, wrappingSub(0, element));
   return result;
 }
 static FoldResult foldAbs(const Folding &f) {
@@ -168,7 +188,8 @@ static FoldResult foldAbs(const Folding &f) {
   for (double &element : result.floats)
     element = std::fabs(element);
   for (int64_t &element : result.ints)
-    element = std::abs(element);
+    element =
+        wrapTo(a->elementType, element < 0 ? wrappingSub(0, element) : element);
   return result;
 }
 static FoldResult foldSqrt(const Folding &f) {
@@ -238,25 +259,7 @@ static FoldResult castTo(const Literal &from, int32_t type) {
     } else {
       result.ints[i] = from.ints[i];
     }
-    switch (type) {
-    case TensorProto::BOOL:
-      result.ints[i] = result.ints[i] != 0;
-      break;
-    case TensorProto::INT32:
-      result.ints[i] = static_cast<int32_t>(result.ints[i]);
-      break;
-    case TensorProto::INT16:
-      result.ints[i] = static_cast<int16_t>(result.ints[i]);
-      break;
-    case TensorProto::INT8:
-      result.ints[i] = static_cast<int8_t>(result.ints[i]);
-      break;
-    case TensorProto::UINT8:
-      result.ints[i] = static_cast<uint8_t>(result.ints[i]);
-      break;
-    default:
-      break;
-    }
+    result.ints[i] = wrapTo(type, result.ints[i]);
   }
   return result;
 }
@@ -275,7 +278,8 @@ static FoldResult foldIdentity(const Folding &f) {
 
 static FoldResult foldWhere(const Folding &f) {
   const Literal *condition = f.literal(0), *a = f.literal(1), *b = f.literal(2);
-  if (!condition || !a || !b || a->elementType != b->elementType)
+  if (!condition || condition->elementType != TensorProto::BOOL || !a || !b ||
+      a->elementType != b->elementType)
     return std::nullopt;
   auto shape = broadcastShapes(a->shape, b->shape);
   if (shape)
@@ -296,16 +300,23 @@ template <typename Combine>
 static FoldResult foldReduceAll(const Folding &f, int64_t initial,
                                 Combine combine) {
   const Literal *data = f.literal(0);
-  if (!data || data->isFloat() || (f.has(1) && !f.literal(1)))
+  if (!data || data->isFloat() || data->elementType == TensorProto::BOOL ||
+      (f.has(1) && !f.ints(1)))
     return std::nullopt;
-  size_t axes = f.has(1) ? f.literal(1)->ints.size() : 0;
-  if (axes == 0 && intAttribute(f.node, "noop_with_empty_axes", 0))
+  std::set<int64_t> axes;
+  if (f.has(1))
+    for (int64_t entry : *f.ints(1)) {
+      auto axis = Folding::normalAxis(entry, data->shape.size());
+      if (!axis || !axes.insert(*axis).second)
+        return std::nullopt;
+    }
+  if (axes.empty() && intAttribute(f.node, "noop_with_empty_axes", 0))
     return *data;
-  if (axes != 0 && axes != data->shape.size())
+  if (!axes.empty() && axes.size() != data->shape.size())
     return std::nullopt;
   int64_t value = initial;
   for (int64_t element : data->ints)
-    value = combine(value, element);
+    value = wrapTo(data->elementType, combine(value, element));
   Literal result = *data;
   result.ints = {value};
   result.shape.assign(
@@ -313,10 +324,10 @@ static FoldResult foldReduceAll(const Folding &f, int64_t initial,
   return result;
 }
 static FoldResult foldReduceProd(const Folding &f) {
-  return foldReduceAll(f, 1, [](int64_t a, int64_t b) { return a * b; });
+  return foldReduceAll(f, 1, wrappingMul);
 }
 static FoldResult foldReduceSum(const Folding &f) {
-  return foldReduceAll(f, 0, [](int64_t a, int64_t b) { return a + b; });
+  return foldReduceAll(f, 0, wrappingAdd);
 }
 static FoldResult foldReduceMax(const Folding &f) {
   const Literal *data = f.literal(0);

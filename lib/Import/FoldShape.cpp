@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -45,8 +46,7 @@ static FoldResult foldConstant(const Folding &f) {
 
 static FoldResult foldConstantOfShape(const Folding &f) {
   const Literal *shape = f.literal(0);
-  if (!shape || shape->isFloat() || product(shape->ints) > largestFolded ||
-      llvm::any_of(shape->ints, [](int64_t size) { return size < 0; }))
+  if (!shape || shape->isFloat() || product(shape->ints) > largestFolded)
     return std::nullopt;
   Literal value;
   value.elementType = TensorProto::FLOAT;
@@ -104,9 +104,14 @@ static FoldResult foldConcat(const Folding &f) {
     for (size_t i = 0; i < shape.size(); ++i)
       if (static_cast<int64_t>(i) != *axis && part.shape[i] != shape[i])
         return std::nullopt;
-    shape[*axis] += part.shape[*axis];
+    if (__builtin_add_overflow(shape[*axis], part.shape[*axis], &shape[*axis]))
+      return std::nullopt;
   }
+  if (product(shape) > largestFolded)
+    return std::nullopt;
   Literal result = emptyLike(first.elementType, shape);
+  if (result.size() == 0)
+    return result;
   int64_t outer = product(llvm::ArrayRef(shape).take_front(*axis));
   int64_t inner = product(llvm::ArrayRef(shape).drop_front(*axis + 1));
   int64_t at = 0;
@@ -133,6 +138,8 @@ static FoldResult foldGather(const Folding &f) {
   if (product(shape) > largestFolded)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
+  if (result.size() == 0)
+    return result;
   int64_t size = data->shape[*axis];
   int64_t outer = product(llvm::ArrayRef(data->shape).take_front(*axis));
   int64_t inner = product(llvm::ArrayRef(data->shape).drop_front(*axis + 1));
@@ -149,19 +156,22 @@ static FoldResult foldGather(const Folding &f) {
 }
 
 static FoldResult foldSlice(const Folding &f) {
-  const Literal *data = f.literal(0), *starts = f.literal(1),
-                *ends = f.literal(2);
-  if (!data || !starts || !ends || (f.has(3) && !f.literal(3)) ||
-      (f.has(4) && !f.literal(4)))
+  const Literal *data = f.literal(0);
+  const auto *starts = f.ints(1), *ends = f.ints(2);
+  if (!data || !starts || !ends || ends->size() != starts->size())
     return std::nullopt;
+  for (size_t i : {3, 4})
+    if (f.has(i) && (!f.ints(i) || f.ints(i)->size() != starts->size()))
+      return std::nullopt;
   int64_t rank = data->shape.size();
   Shape begin(rank, 0), step(rank, 1), shape = data->shape;
-  for (size_t i = 0; i < starts->ints.size(); ++i) {
+  std::set<int64_t> axes;
+  for (size_t i = 0; i < starts->size(); ++i) {
     auto axis = Folding::normalAxis(
-        f.literal(3) ? f.literal(3)->ints[i] : static_cast<int64_t>(i), rank);
-    if (!axis || i >= ends->ints.size())
+        f.has(3) ? (*f.ints(3))[i] : static_cast<int64_t>(i), rank);
+    if (!axis || !axes.insert(*axis).second)
       return std::nullopt;
-    int64_t stride = f.literal(4) ? f.literal(4)->ints[i] : 1;
+    int64_t stride = f.has(4) ? (*f.ints(4))[i] : 1;
     if (stride == 0 || stride == std::numeric_limits<int64_t>::min())
       return std::nullopt;
     int64_t size = data->shape[*axis];
@@ -171,8 +181,8 @@ static FoldResult foldSlice(const Folding &f) {
       return stride > 0 ? std::clamp<int64_t>(value, 0, size)
                         : std::clamp<int64_t>(value, -1, size - 1);
     };
-    begin[*axis] = position(starts->ints[i]);
-    int64_t end = position(ends->ints[i]);
+    begin[*axis] = position((*starts)[i]);
+    int64_t end = position((*ends)[i]);
     step[*axis] = stride;
     int64_t length = stride > 0 ? end - begin[*axis] : begin[*axis] - end;
     int64_t magnitude = std::abs(stride);
@@ -200,38 +210,36 @@ static FoldResult reshaped(const Literal &data, Shape shape) {
   return result;
 }
 static FoldResult foldUnsqueeze(const Folding &f) {
-  const Literal *data = f.literal(0), *axes = f.literal(1);
+  const Literal *data = f.literal(0);
+  const auto *axes = f.ints(1);
   if (!data || !axes)
     return std::nullopt;
-  int64_t rank = data->shape.size() + axes->ints.size();
+  int64_t rank = data->shape.size() + axes->size();
   Shape shape(rank, 0);
-  for (int64_t axis : axes->ints) {
+  for (int64_t axis : *axes) {
     auto position = Folding::normalAxis(axis, rank);
-    if (!position)
+    if (!position || shape[*position] == 1)
       return std::nullopt;
     shape[*position] = 1;
   }
-  size_t next = 0;
+  auto next = data->shape.begin();
   for (int64_t &size : shape)
-    if (size == 0) {
-      if (next == data->shape.size())
-        return std::nullopt;
-      size = data->shape[next++];
-    }
+    if (size == 0)
+      size = *next++;
   return reshaped(*data, shape);
 }
 static FoldResult foldSqueeze(const Folding &f) {
   const Literal *data = f.literal(0);
-  if (!data || (f.has(1) && !f.literal(1)))
+  if (!data || (f.has(1) && !f.ints(1)))
     return std::nullopt;
   Shape shape = data->shape;
   for (int64_t &size : shape)
     if (!f.has(1) && size == 1)
       size = -1;
   if (f.has(1))
-    for (int64_t axis : f.literal(1)->ints) {
+    for (int64_t axis : *f.ints(1)) {
       auto position = Folding::normalAxis(axis, shape.size());
-      if (!position)
+      if (!position || data->shape[*position] != 1)
         return std::nullopt;
       shape[*position] = -1;
     }
@@ -239,11 +247,11 @@ static FoldResult foldSqueeze(const Folding &f) {
   return reshaped(*data, shape);
 }
 static FoldResult foldReshape(const Folding &f) {
-  const Literal *data = f.literal(0), *target = f.literal(1);
-  if (!data || !target)
+  const Literal *data = f.literal(0);
+  const auto *target = f.ints(1);
+  if (!data || !target || llvm::count(*target, -1) > 1)
     return std::nullopt;
-  Shape shape = target->ints;
-  int64_t known = 1;
+  Shape shape = *target, known;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0 && !intAttribute(f.node, "allowzero", 0)) {
       if (i >= data->shape.size())
@@ -251,11 +259,12 @@ static FoldResult foldReshape(const Folding &f) {
       shape[i] = data->shape[i];
     }
     if (shape[i] != -1)
-      known *= shape[i];
+      known.push_back(shape[i]);
   }
+  int64_t others = product(known);
   for (int64_t &size : shape)
     if (size == -1)
-      size = known ? data->size() / known : 0;
+      size = others ? data->size() / others : 0;
   return reshaped(*data, shape);
 }
 static FoldResult foldTranspose(const Folding &f) {
@@ -266,10 +275,9 @@ static FoldResult foldTranspose(const Folding &f) {
   Shape permutation(rank);
   std::iota(permutation.rbegin(), permutation.rend(), 0);
   permutation = intsAttribute(f.node, "perm", permutation);
-  if (permutation.size() != rank ||
-      llvm::any_of(permutation, [&](int64_t axis) {
-        return axis < 0 || axis >= static_cast<int64_t>(rank);
-      }))
+  Shape sorted = permutation;
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
     return std::nullopt;
   Shape strides(rank, 1), shape(rank);
   for (size_t i = rank; i-- > 1;)
@@ -288,10 +296,11 @@ static FoldResult foldTranspose(const Folding &f) {
   return result;
 }
 static FoldResult foldExpand(const Folding &f) {
-  const Literal *data = f.literal(0), *target = f.literal(1);
+  const Literal *data = f.literal(0);
+  const auto *target = f.ints(1);
   if (!data || !target)
     return std::nullopt;
-  auto shape = broadcastShapes(data->shape, target->ints);
+  auto shape = broadcastShapes(data->shape, *target);
   if (!shape || product(*shape) > largestFolded)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, *shape);
@@ -300,13 +309,15 @@ static FoldResult foldExpand(const Folding &f) {
   return result;
 }
 static FoldResult foldTile(const Folding &f) {
-  const Literal *data = f.literal(0), *repeats = f.literal(1);
-  if (!data || !repeats || repeats->ints.size() != data->shape.size())
+  const Literal *data = f.literal(0);
+  const auto *repeats = f.ints(1);
+  if (!data || !repeats || repeats->size() != data->shape.size())
     return std::nullopt;
   Shape shape = data->shape;
   for (size_t i = 0; i < shape.size(); ++i)
-    shape[i] *= repeats->ints[i];
-  if (product(shape) > largestFolded || product(shape) < 0)
+    if (__builtin_mul_overflow(shape[i], (*repeats)[i], &shape[i]))
+      return std::nullopt;
+  if (product(shape) > largestFolded)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
   for (int64_t i = 0, end = result.size(); i < end; ++i) {
@@ -324,19 +335,31 @@ static FoldResult foldRange(const Folding &f) {
   const Literal *start = f.literal(0), *limit = f.literal(1),
                 *delta = f.literal(2);
   if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 ||
-      delta->size() != 1 || delta->at(0) == 0)
+      delta->size() != 1 || delta->at(0) == 0 ||
+      limit->elementType != start->elementType ||
+      delta->elementType != start->elementType ||
+      start->elementType == TensorProto::BOOL)
     return std::nullopt;
   double length = std::ceil((limit->at(0) - start->at(0)) / delta->at(0));
-  int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
-  if (count > largestFolded)
+  if (!start->isFloat()) {
+    // A double does not hold all integers.
+    __int128 first = start->ints[0], end = limit->ints[0],
+             step = delta->ints[0];
+    __int128 distance = step > 0 ? end - first : first - end;
+    __int128 stride = step > 0 ? step : -step;
+    length = static_cast<double>((distance + stride - 1) / stride);
+  }
+  if (!(length <= largestFolded)) // also of no number
     return std::nullopt;
+  int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
   Literal result = emptyLike(start->elementType, {count});
   for (int64_t i = 0; i < count; ++i)
     if (result.isFloat())
       result.floats[i] =
           roundTo(result.elementType, start->floats[0] + i * delta->floats[0]);
     else
-      result.ints[i] = start->ints[0] + i * delta->ints[0];
+      result.ints[i] =
+          static_cast<int64_t>(start->ints[0] + __int128(i) * delta->ints[0]);
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "Attributes.h"
 #include "Literal.h"
+#include "Sizes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -30,6 +31,11 @@ struct Folding {
   const Literal *literal(size_t i) const {
     return has(i) ? operands[i].literal : nullptr;
   }
+  /// The elements of operand `i`, a known list of integers, or null.
+  const std::vector<int64_t> *ints(size_t i) const {
+    const Literal *known = literal(i);
+    return known && !known->isFloat() ? &known->ints : nullptr;
+  }
   /// The axis in [0, rank), or nullopt.
   static std::optional<int64_t> normalAxis(int64_t axis, int64_t rank) {
     if (axis < 0)
@@ -47,7 +53,6 @@ void addElementwiseFolders(llvm::StringMap<Folder> &table);
 void addShapeFolders(llvm::StringMap<Folder> &table);
 
 bool isFloatType(int32_t elementType);
-int64_t product(llvm::ArrayRef<int64_t> shape);
 
 /// Rounds an element to what its type can hold.
 inline double roundTo(int32_t elementType, double value) {
@@ -55,7 +60,10 @@ inline double roundTo(int32_t elementType, double value) {
                                                  : value;
 }
 
-/// A tensor of zeros.
+/// Wraps an integer to what its type can hold.
+int64_t wrapTo(int32_t elementType, int64_t value);
+
+/// A tensor of zeros. The shape has at most `largestFolded` elements.
 Literal emptyLike(int32_t elementType, Shape shape);
 
 /// to[j] = from[i]; both have one element type.

@@ -51,6 +51,14 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
     return n.fail("expected positive kernel sizes, strides and dilations");
   if (llvm::any_of(pads, [](int64_t value) { return value < 0; }))
     return n.fail("expected pads that are not negative");
+  // Below this no sum or product of them overflows.
+  constexpr int64_t largest = int64_t(1) << 24;
+  for (auto *sizes : {&strides, &dilations, &pads})
+    if (llvm::any_of(*sizes, [](int64_t value) { return value > largest; }))
+      return n.fail("expected strides, dilations and pads of at most " +
+                    Twine(largest));
+  if (llvm::any_of(kernel, [](int64_t value) { return value > largest; }))
+    return n.fail("expected kernel sizes of at most " + Twine(largest));
   w.strides.assign(strides.begin(), strides.end());
   w.dilations.assign(dilations.begin(), dilations.end());
   for (size_t i = 0; i < spatial; ++i) {
@@ -88,6 +96,33 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
     w.end.push_back(0);
   }
   return w;
+}
+
+/// Fails where a window of a pool lies in the padding as a whole: it would have
+/// no maximum and no average.
+static LogicalResult requireInputInWindows(NodeImport &n, const Windows &w) {
+  for (auto [i, input] : llvm::enumerate(w.input)) {
+    int64_t kernel = w.kernel[i], dilation = w.dilations[i];
+    int64_t before = w.begin[i], after = w.end[i];
+    int64_t reach = (kernel - 1) * dilation + 1;
+    bool isPadding = before >= reach || after >= reach;
+    for (int64_t start = -before; !isPadding && start < 0;
+         start += w.strides[i]) {
+      // Its first element that is not before the input; a dilated window may
+      // step over the input.
+      int64_t first = (-start + dilation - 1) / dilation;
+      isPadding = first >= kernel || start + first * dilation >= input;
+      if (dilation == 1)
+        break;
+    }
+    if (isPadding)
+      return n.fail("a window lies in the padding as a whole: expected pads "
+                    "smaller than the kernel's reach of " +
+                    Twine(reach) + " (kernel_shape " + Twine(kernel) +
+                    ", dilation " + Twine(dilation) + "), got pads " +
+                    Twine(before) + " and " + Twine(after));
+  }
+  return success();
 }
 
 /// Adds the second spatial dimension to a tensor of rank 3.
@@ -132,8 +167,8 @@ static LogicalResult importConv(NodeImport &n) {
     return n.fail("expected weights of rank " + Twine(n.rank(0)) + ", got " +
                   Twine(n.rank(1)));
   int64_t filters = n.shape(1)[0];
-  if (groups < 1 || n.shape(1)[1] * groups != n.shape(0)[1] ||
-      filters % groups != 0)
+  if (groups < 1 || n.shape(0)[1] % groups != 0 ||
+      n.shape(1)[1] != n.shape(0)[1] / groups || filters % groups != 0)
     return n.fail("expected weights for " + Twine(n.shape(0)[1]) +
                   " channels in " + Twine(groups) + " groups");
   ArrayRef<int64_t> kernel = n.shape(1).drop_front(2);
@@ -170,7 +205,7 @@ template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
                   "output to be used");
   auto kernel = intsAttribute(n.node, "kernel_shape", {});
   auto w = readWindows(n, kernel, intAttribute(n.node, "ceil_mode", 0) != 0);
-  if (failed(w))
+  if (failed(w) || failed(requireInputInWindows(n, *w)))
     return failure();
   // Without padding there is nothing to count.
   auto pads = w->pads();

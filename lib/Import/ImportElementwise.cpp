@@ -371,7 +371,9 @@ static LogicalResult importClip(NodeImport &n) {
       return failure();
     if (n.type(i).getNumElements() != 1)
       return n.fail("expected bounds that are scalars");
-    Value bound = n.broadcastTo(i, n.shape(0));
+    Value bound = n.literal(i)
+                      ? n.broadcastTo(i, n.shape(0))
+                      : n.broadcastTo(n.reshape(n.value(i), {}), n.shape(0));
     if (n.isFloat(0))
       x = i == 1 ? Value(arith::MaximumFOp::create(n.builder, n.loc, x, bound))
                  : Value(arith::MinimumFOp::create(n.builder, n.loc, x, bound));

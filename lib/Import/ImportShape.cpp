@@ -24,8 +24,8 @@ static LogicalResult importReshape(NodeImport &n) {
   if (failed(target))
     return failure();
   bool keepsZero = intAttribute(n.node, "allowzero", 0) != 0;
-  SmallVector<int64_t> shape;
-  int64_t known = 1, unknown = -1;
+  SmallVector<int64_t> shape, others;
+  int64_t unknown = -1;
   for (auto [i, size] : llvm::enumerate(*target)) {
     if (size == 0 && !keepsZero) {
       if (static_cast<int64_t>(i) >= n.rank(0))
@@ -33,19 +33,23 @@ static LogicalResult importReshape(NodeImport &n) {
                       " stands for a dimension that the input does not have");
       size = n.shape(0)[i];
     }
+    if (size == -1 && unknown >= 0)
+      return n.fail("expected one size of -1 at most, got " +
+                    shapeText(*target));
     if (size == -1)
       unknown = i;
     else
-      known *= size;
+      others.push_back(size);
     shape.push_back(size);
   }
   int64_t elements = n.type(0).getNumElements();
   if (unknown >= 0)
-    shape[unknown] = known ? elements / known : 0;
-  int64_t total = 1;
-  for (int64_t size : shape)
-    total *= size;
-  if (total != elements || llvm::any_of(shape, [](int64_t s) { return s < 0; }))
+    shape[unknown] =
+        std::max<int64_t>(elements / std::max<int64_t>(product(others), 1), 1);
+  if (failed(n.requireSizes(shape)))
+    return failure();
+  int64_t total = product(shape);
+  if (total != elements)
     return n.fail("expected sizes for " + Twine(elements) +
                   " elements, got sizes for " + Twine(total) +
                   " (was the model exported with a fixed batch?)");
@@ -148,6 +152,8 @@ static LogicalResult importExpand(NodeImport &n) {
     if (size == 1)
       size = wanted;
   }
+  if (failed(n.requireSizes(shape)))
+    return failure();
   n.setResult(n.broadcastTo(0, shape));
   return success();
 }

@@ -19,11 +19,21 @@ bool ingest::isFloatType(int32_t type) {
          type == TensorProto::FLOAT16 || type == TensorProto::BFLOAT16;
 }
 
-int64_t ingest::product(llvm::ArrayRef<int64_t> shape) {
-  int64_t count = 1;
-  for (int64_t size : shape)
-    count *= size;
-  return count;
+int64_t ingest::wrapTo(int32_t elementType, int64_t value) {
+  switch (elementType) {
+  case TensorProto::BOOL:
+    return value != 0;
+  case TensorProto::INT32:
+    return static_cast<int32_t>(value);
+  case TensorProto::INT16:
+    return static_cast<int16_t>(value);
+  case TensorProto::INT8:
+    return static_cast<int8_t>(value);
+  case TensorProto::UINT8:
+    return static_cast<uint8_t>(value);
+  default:
+    return value;
+  }
 }
 
 bool Literal::isFloat() const { return isFloatType(elementType); }

@@ -164,6 +164,10 @@ void ModelImporter::importInputs() {
     SmallVector<int64_t> shape;
     for (const auto &dimension : tensor.shape().dim())
       shape.push_back(dimension.dim_value());
+    if (std::string problem = sizeProblem(shape); !problem.empty()) {
+      fail("input '" + Twine(input.name()) + "': " + problem);
+      continue;
+    }
     types.push_back(RankedTensorType::get(shape, element));
     names.push_back(input.name());
   }
@@ -250,6 +254,11 @@ Imported *ModelImporter::importInitializer(const std::string &name,
     values.erase(name);
     return nullptr;
   }
+  if (std::string problem = sizeProblem(initializer.shape); !problem.empty()) {
+    fail("initializer '" + name + "': " + problem);
+    values.erase(name);
+    return nullptr;
+  }
   if (isState) {
     imported.value = readState(name, imported.type);
     return &imported;
@@ -314,9 +323,14 @@ void ModelImporter::importNode(const onnx::NodeProto &node) {
   }
   auto handler = handlers().find(node.op_type());
   if (handler == handlers().end() || !node.domain().empty()) {
-    report(isFoldable(node.op_type()) ? "unsupported on values that are only "
-                                        "known when running"
-                                      : "unsupported op");
+    bool isKnown = llvm::all_of(operands, [](const Imported *operand) {
+      return !operand || operand->literal;
+    });
+    report(!isFoldable(node.op_type()) ? "unsupported op"
+           : isKnown ? "cannot be computed: its inputs, attributes or the "
+                       "size of its result are not valid"
+                     : "unsupported on values that are only known when "
+                       "running");
     return;
   }
   for (auto [i, operand] : llvm::enumerate(operands))
@@ -326,6 +340,15 @@ void ModelImporter::importNode(const onnx::NodeProto &node) {
              elementTypeName(operand->literal->elementType));
       return;
     }
+  // Lists of axes and sizes may be empty, what is computed with may not.
+  for (auto [i, operand] : llvm::enumerate(operands))
+    if (operand && !(operand->literal && !operand->literal->isFloat() &&
+                     operand->literal->shape == std::vector<int64_t>{0}))
+      if (std::string problem = sizeProblem(operand->type.getShape());
+          !problem.empty()) {
+        report("input '" + Twine(node.input(i)) + "': " + problem);
+        return;
+      }
 
   unsigned used = 0;
   for (auto [i, output] : llvm::enumerate(node.output()))
@@ -336,6 +359,13 @@ void ModelImporter::importNode(const onnx::NodeProto &node) {
     report(context.getError());
     return;
   }
+  for (Value result : context.getResults())
+    if (std::string problem =
+            sizeProblem(cast<RankedTensorType>(result.getType()).getShape());
+        !problem.empty()) {
+      report(problem);
+      return;
+    }
   for (auto [result, output] : llvm::zip(context.getResults(), node.output())) {
     if (output.empty())
       continue;
@@ -355,6 +385,11 @@ void ModelImporter::importOutputs() {
     if (!value->type) {
       fail("output '" + output.name() + "' has the unsupported element type " +
            elementTypeName(value->literal->elementType));
+      continue;
+    }
+    if (std::string problem = sizeProblem(value->type.getShape());
+        !problem.empty()) {
+      fail("output '" + output.name() + "': " + problem);
       continue;
     }
     if (!value->value)
@@ -408,7 +443,10 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
            "' has a name that the compiler needs; rename it");
       continue;
     }
-    if (elementTypeOf(builder.getContext(), initializer.elementType))
+    std::string problem = sizeProblem(initializer.shape);
+    if (!problem.empty())
+      fail("initializer '" + info.name + "': " + problem);
+    else if (elementTypeOf(builder.getContext(), initializer.elementType))
       createState(initializer, info);
     else
       fail("initializer '" + info.name + "' has element type " +

@@ -3,6 +3,7 @@
 // Reading .onnx files: parsing, external data, and what can be wrong with them.
 
 #include "ModelSource.h"
+#include "Sizes.h"
 #include "onnx/defs/parser.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
@@ -14,15 +15,6 @@ using namespace bessemer;
 using namespace bessemer::ingest;
 using llvm::StringRef;
 using onnx::TensorProto;
-
-/// Saturates, so that a damaged shape cannot look small.
-template <typename Sizes> static int64_t product(const Sizes &sizes) {
-  int64_t count = 1;
-  for (int64_t size : sizes)
-    if (__builtin_mul_overflow(count, size, &count))
-      return INT64_MAX / 16;
-  return std::min(count, INT64_MAX / 16);
-}
 
 int64_t Initializer::elementCount() const { return product(shape); }
 
@@ -60,7 +52,7 @@ std::string ingest::elementTypeName(int32_t elementType) {
 }
 
 static int64_t elementCount(const TensorProto &tensor) {
-  return product(tensor.dims());
+  return product(llvm::ArrayRef(tensor.dims().data(), tensor.dims_size()));
 }
 
 /// A view of a repeated field whose elements have the tensor's own size.

@@ -133,6 +133,11 @@ FailureOr<std::vector<int64_t>> NodeImport::knownInts(size_t i,
   return known->ints;
 }
 
+LogicalResult NodeImport::requireSizes(ArrayRef<int64_t> shape) {
+  std::string problem = sizeProblem(shape);
+  return problem.empty() ? success() : LogicalResult(fail(problem));
+}
+
 Value NodeImport::splatLike(Value like, double value) {
   return graph::buildSplat(builder, loc, cast<RankedTensorType>(like.getType()),
                            value);
@@ -145,13 +150,6 @@ Value NodeImport::reshape(Value value, ArrayRef<int64_t> shape) {
     value = op->getOperand(0);
   }
   return graph::buildReshape(builder, loc, value, shape);
-}
-
-static std::string shapeText(ArrayRef<int64_t> shape) {
-  std::string text = "[";
-  for (auto [i, size] : llvm::enumerate(shape))
-    text += (i ? ", " : "") + std::to_string(size);
-  return text + "]";
 }
 
 FailureOr<SmallVector<int64_t>> NodeImport::broadcastShape() {
@@ -179,8 +177,9 @@ FailureOr<SmallVector<int64_t>> NodeImport::broadcastShape() {
 Value NodeImport::broadcastTo(size_t i, ArrayRef<int64_t> target) {
   // A splat needs no broadcast: it is a constant of any shape.
   auto wanted = RankedTensorType::get(target, type(i).getElementType());
-  if (auto element = splat(i); element && type(i) != wanted)
-    return graph::buildSplat(builder, loc, wanted, *element);
+  if (const Literal *known = literal(i);
+      known && known->isSplat() && type(i) != wanted)
+    return materialize(*known, wanted, builder, loc);
   return broadcastTo(value(i), target);
 }
 

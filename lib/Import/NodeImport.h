@@ -9,6 +9,7 @@
 
 #include "Attributes.h"
 #include "Literal.h"
+#include "Sizes.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "llvm/ADT/StringMap.h"
 #include <set>
@@ -70,7 +71,8 @@ public:
   const Literal *literal(size_t i) const {
     return has(i) && operands[i]->literal ? &*operands[i]->literal : nullptr;
   }
-  /// The one number that all elements of operand `i` are.
+  /// The one number that all elements of operand `i` are, rounded to a double:
+  /// for comparisons. broadcastTo keeps all bits.
   std::optional<double> splat(size_t i) const;
 
   /// Whether anything looks at output `i`.
@@ -93,6 +95,8 @@ public:
   /// Integers that must be known: operand `i`.
   llvm::FailureOr<std::vector<int64_t>> knownInts(size_t i,
                                                   llvm::StringRef what);
+  /// Fails unless a tensor of these sizes can be made.
+  llvm::LogicalResult requireSizes(llvm::ArrayRef<int64_t> shape);
   mlir::Value splatLike(mlir::Value like, double value);
   /// A reshape, from before earlier reshapes of the same value.
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);

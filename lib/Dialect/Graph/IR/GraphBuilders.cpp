@@ -3,6 +3,7 @@
 // Helpers that build common graph ops.
 
 #include "bessemer/Dialect/Graph/IR/Graph.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -86,8 +87,12 @@ Value buildSplat(OpBuilder &builder, Location loc, RankedTensorType type,
   if (auto floatType = dyn_cast<FloatType>(type.getElementType()))
     element = builder.getFloatAttr(floatType, value);
   else
-    element = builder.getIntegerAttr(type.getElementType(),
-                                     static_cast<int64_t>(value));
+    // The conversion is undefined outside of the type's range.
+    element = builder.getIntegerAttr(
+        type.getElementType(),
+        value >= 0x1p63   ? std::numeric_limits<int64_t>::max()
+        : value > -0x1p63 ? static_cast<int64_t>(value)
+                          : std::numeric_limits<int64_t>::min());
   return arith::ConstantOp::create(builder, loc,
                                    SplatElementsAttr::get(type, element));
 }
