@@ -83,8 +83,10 @@ ingest::bindDimensions(onnx::GraphProto &graph,
   bool hasBatchSymbol =
       llvm::any_of(symbols, [](const Symbol &s) { return s.name == "batch"; });
   if (auto it = given.find("batch"); it != given.end() && !hasBatchSymbol) {
-    if (!batch)
-      batch = it->second;
+    if (batch && *batch != it->second)
+      fail("--dim batch=" + std::to_string(it->second) + " and --batch " +
+           std::to_string(*batch) + " differ");
+    batch = it->second;
     given.erase(it);
   }
   for (const auto &[name, value] : given) {
@@ -139,6 +141,20 @@ ingest::bindDimensions(onnx::GraphProto &graph,
          std::to_string(fixedBatch.front().second) + ", got batch " +
          std::to_string(*batch) +
          "; export with a dynamic one: " + exportAdvice);
+  // A batch that nothing uses.
+  auto firstBatch =
+      llvm::find_if(symbols, [](const Symbol &s) { return s.isBatch; });
+  if (batch && firstBatch != symbols.end() &&
+      llvm::all_of(symbols,
+                   [&](const Symbol &s) {
+                     return !s.isBatch ||
+                            (given.count(s.name) && given.at(s.name) != *batch);
+                   }) &&
+      llvm::none_of(fixedBatch,
+                    [&](const auto &entry) { return entry.second == *batch; }))
+    fail("dimension '" + firstBatch->name + "' is the batch: --dim " +
+         firstBatch->name + "=" + std::to_string(given.at(firstBatch->name)) +
+         " and --batch " + std::to_string(*batch) + " differ");
   if (diagnostics.errors.size() != errors)
     return llvm::failure();
   return bound;
