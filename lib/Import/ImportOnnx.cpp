@@ -9,6 +9,7 @@
 #include "TracedStatistics.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "google/protobuf/stubs/logging.h"
+#include <algorithm>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -34,9 +35,9 @@ static std::string serializeSource(const ModelSource &source,
   return bytes;
 }
 
-llvm::FailureOr<ImportedModel>
-bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
-                     ImportDiagnostics &diagnostics) {
+static llvm::FailureOr<ImportedModel>
+importStages(mlir::MLIRContext &context, const ImportOptions &options,
+             ImportDiagnostics &diagnostics) {
   context.loadDialect<graph::GraphDialect, mlir::func::FuncDialect,
                       mlir::arith::ArithDialect, mlir::math::MathDialect,
                       mlir::tensor::TensorDialect>();
@@ -63,5 +64,26 @@ bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
   imported.initializers = std::move(*roles);
   imported.dims = std::move(normalized->dims);
   imported.fromPyTorch = source->model.producer_name() == "pytorch";
+  return imported;
+}
+
+llvm::FailureOr<ImportedModel>
+bessemer::importOnnx(mlir::MLIRContext &context, const ImportOptions &options,
+                     ImportDiagnostics &diagnostics) {
+  // What the stages do not expect of the ONNX library, and memory that ends.
+  llvm::FailureOr<ImportedModel> imported = llvm::failure();
+  try {
+    imported = importStages(context, options, diagnostics);
+  } catch (const std::exception &e) {
+    diagnostics.errors.push_back(
+        (options.path.empty() ? "model" : options.path) +
+        ": cannot be imported: " + e.what());
+  }
+  // One line each, whatever the names in the file are made of.
+  for (auto *lines : {&diagnostics.errors, &diagnostics.warnings})
+    for (std::string &line : *lines)
+      std::replace_if(
+          line.begin(), line.end(),
+          [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
   return imported;
 }
