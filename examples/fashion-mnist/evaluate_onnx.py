@@ -33,8 +33,9 @@ def main():
         x = images[start:min(start + batch, rows), None].astype(np.float32) / 255
         logits = session.run(None, {session.input_names[0]: x})[0]
         correct += int((logits.argmax(1) == labels[start:start + len(x)]).sum())
-        print(f"\rONNX reference evaluator: {start + len(x)} images, "
-              f"accuracy {correct / (start + len(x)):.4f}", end="", flush=True)
+        done = start + len(x)
+        if sys.stdout.isatty() or done == rows:
+            print(f"\rONNX reference evaluator: {done} images, accuracy {correct / done:.4f}", end="", flush=True)
     print()
 
 
