@@ -70,11 +70,11 @@ Expected<std::string> prepareBeside(const std::string &directory) {
   // A crash may have left one: a half-written one, or the replaced one.
   BESSEMER_RETURN_IF_ERROR(checkReplaceable(beside));
   std::error_code error;
-  fs::remove_all(beside, error);
-  if (!error)
-    fs::create_directories(beside, error);
+  if (fs::exists(beside, error))
+    fs::remove_all(beside, error);
   if (error)
-    return failure(beside, "create", error.message());
+    return failure(beside, "remove", error.message());
+  BESSEMER_RETURN_IF_ERROR(createDirectories(beside));
   return beside;
 }
 

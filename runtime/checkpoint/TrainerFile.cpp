@@ -90,6 +90,7 @@ Expected<TrainerState> readTrainer(const std::string &path,
   state.target = reader.text("target");
   state.library = reader.text("library");
   state.threads = static_cast<int>(reader.number("threads"));
+  state.artifact = reader.text("artifact");
   std::string writtenWith = reader.text("states");
   if (!reader.wrong.empty())
     return damaged("'" + reader.wrong + "' is missing or damaged");

@@ -7,6 +7,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 namespace bessemer::runtime {
@@ -36,8 +38,14 @@ struct BatchLoader::Impl {
   bool holding = false, stopping = false;
   std::thread thread;
 
+  /// Made ahead: there is no memory for it when it is needed.
+  Status outOfMemory = Status::invalidInput(
+      "not enough memory to load the data's batches; use less data or a "
+      "smaller batch");
+
   void fillSlots();
   void fill(Slot &slot);
+  void fillOrFail(Slot &slot);
   Status fillRows(Slot &slot, int64_t count);
 };
 
@@ -51,7 +59,7 @@ void BatchLoader::Impl::fillSlots() {
         return;
     }
     Slot &slot = slots[filled % slots.size()];
-    fill(slot);
+    fillOrFail(slot);
     // Read before the consumer can see the slot and recycle it.
     bool end = slot.last || !slot.status.ok();
     {
@@ -61,6 +69,18 @@ void BatchLoader::Impl::fillSlots() {
     changed.notify_all();
     if (end)
       return;
+  }
+}
+
+/// Nothing may be thrown out of the thread: the consumer gets it as a status.
+void BatchLoader::Impl::fillOrFail(Slot &slot) {
+  try {
+    fill(slot);
+  } catch (const std::bad_alloc &) {
+    slot.status = std::move(outOfMemory);
+  } catch (const std::exception &exception) {
+    slot.status = Status::internal(std::string("loading the data's batches: ") +
+                                   exception.what());
   }
 }
 
@@ -130,7 +150,13 @@ BatchLoader::create(std::shared_ptr<const BoundData> data,
           {input.name, {input.type, slot.buffers.back().data.get()}});
     }
   Impl *state = impl.get();
-  impl->thread = std::thread([state] { state->fillSlots(); });
+  try {
+    impl->thread = std::thread([state] { state->fillSlots(); });
+  } catch (const std::system_error &error) {
+    return Status::invalidInput(
+        std::string("cannot start the thread that loads the data: ") +
+        error.code().message());
+  }
   return std::unique_ptr<BatchLoader>(new BatchLoader(std::move(impl)));
 }
 

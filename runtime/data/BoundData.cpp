@@ -140,7 +140,8 @@ BoundData::bind(const DataSet &data, std::span<const ValueInfo> inputs,
     if (auto own = options.normalizationOf.find(input.name);
         own != options.normalizationOf.end())
       normalization = own->second;
-    else if (!labels && input.type.element == ElementType::F32)
+    else if (!labels && (input.type.element == ElementType::F32 ||
+                         input.type.element == ElementType::F64))
       normalization = options.normalization;
     Expected<std::unique_ptr<BoundColumn>> column =
         BoundColumn::create(name, array, input, normalization, !labels);

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace bessemer::runtime {
@@ -72,6 +74,24 @@ Status syncDirectory(const std::string &path) {
   if (::fsync(directory.fd) != 0 && errno != EINVAL)
     return systemError(path, "sync");
   return {};
+}
+
+Status createDirectories(const std::string &path) {
+  std::string missing = path;
+  while (missing.size() > 1 && missing.back() == '/')
+    missing.pop_back();
+  std::error_code error;
+  if (std::filesystem::is_directory(missing, error))
+    return {};
+  std::string parent = parentOf(missing);
+  BESSEMER_RETURN_IF_ERROR(createDirectories(parent));
+  // Another process may have made it in between.
+  if (::mkdir(missing.c_str(), 0777) != 0 &&
+      (errno != EEXIST || !std::filesystem::is_directory(missing, error)))
+    return Status::invalidInput(
+        missing +
+        ": cannot create: " + std::strerror(errno == EEXIST ? ENOTDIR : errno));
+  return syncDirectory(parent);
 }
 
 Status writeFileAtomically(const std::string &path,

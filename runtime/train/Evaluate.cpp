@@ -8,10 +8,22 @@ namespace bessemer::runtime {
 using train_detail::hasOutput;
 using train_detail::readScalar;
 
+Status checkEvaluation(const Session &session, const BoundData &data) {
+  if (session.program().setting("loss") != "output" ||
+      data.rows() % data.batch() == 0)
+    return {};
+  return Status::invalidInput(
+      "eval_step: the model computes its loss itself, over whole batches: "
+      "expected a multiple of " +
+      std::to_string(data.batch()) + " rows, got " +
+      std::to_string(data.rows()));
+}
+
 Expected<Evaluation> evaluate(Session &session,
                               std::shared_ptr<const BoundData> data,
                               const std::atomic<int> *stop) {
   constexpr std::string_view function = "eval_step";
+  BESSEMER_RETURN_IF_ERROR(checkEvaluation(session, *data));
   BatchOptions options;
   options.mode = BatchOptions::Mode::Evaluate;
   Expected<std::unique_ptr<BatchLoader>> loader =

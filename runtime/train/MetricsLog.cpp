@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "train/MetricsLog.h"
 
+#include "bessemer/runtime/Files.h"
+
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -20,11 +23,22 @@ std::string number(double value) {
   return text;
 }
 
+/// JSON has no NaN and no infinity.
+std::string jsonNumber(double value) {
+  return std::isfinite(value) ? number(value) : "null";
+}
+
 /// The whole lines of a file that begin with `prefix` and a step up to `step`.
-std::string linesUpTo(const std::string &path, const std::string &prefix,
-                      uint64_t step) {
-  std::ifstream file(path);
+Expected<std::string> linesUpTo(const std::string &path,
+                                const std::string &prefix, uint64_t step) {
   std::string kept, line;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    return kept;
+  std::ifstream file(path);
+  if (!file)
+    return Status::invalidInput(
+        path + ": cannot open to keep its rows: " + std::strerror(errno));
   while (std::getline(file, line) && !file.eof())
     if (line.starts_with(prefix) && std::isdigit(line[prefix.size()]) &&
         std::strtoull(line.c_str() + prefix.size(), nullptr, 10) <= step)
@@ -44,29 +58,31 @@ struct MetricsLog::Row {
 
 Expected<MetricsLog::File> MetricsLog::openFile(const std::string &path,
                                                 const std::string &kept) {
-  File file(std::fopen(path.c_str(), "w"));
+  BESSEMER_RETURN_IF_ERROR(writeFileAtomically(path, kept));
+  File file(std::fopen(path.c_str(), "a"));
   if (!file)
     return Status::invalidInput(path +
-                                ": cannot create: " + std::strerror(errno));
-  std::fputs(kept.c_str(), file.get());
+                                ": cannot open: " + std::strerror(errno));
   return file;
 }
 
 Expected<std::unique_ptr<MetricsLog>>
 MetricsLog::open(const std::string &directory, uint64_t resumeStep) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error)
-    return Status::invalidInput(directory +
-                                ": cannot create: " + error.message());
-  std::string csv = directory + "/metrics.csv";
-  std::string json = directory + "/metrics.jsonl";
+  BESSEMER_RETURN_IF_ERROR(createDirectories(directory));
+  auto log = std::make_unique<MetricsLog>();
+  const std::string &csv = log->csvPath = directory + "/metrics.csv";
+  const std::string &json = log->jsonPath = directory + "/metrics.jsonl";
   std::string keptCsv = csvHeader, keptJson;
   if (resumeStep > 0) {
-    keptCsv += linesUpTo(csv, "", resumeStep);
-    keptJson += linesUpTo(json, jsonStart, resumeStep);
+    Expected<std::string> csvLines = linesUpTo(csv, "", resumeStep);
+    if (!csvLines)
+      return csvLines.status();
+    Expected<std::string> jsonLines = linesUpTo(json, jsonStart, resumeStep);
+    if (!jsonLines)
+      return jsonLines.status();
+    keptCsv += *csvLines;
+    keptJson += *jsonLines;
   }
-  auto log = std::make_unique<MetricsLog>();
   Expected<File> csvFile = openFile(csv, keptCsv);
   if (!csvFile)
     return csvFile.status();
@@ -78,41 +94,48 @@ MetricsLog::open(const std::string &directory, uint64_t resumeStep) {
   return log;
 }
 
-void MetricsLog::write(const Row &row) {
+Status MetricsLog::writeLine(const File &file, const std::string &path,
+                             const std::string &line) {
+  // Flushed at once: a person may be following the file.
+  if (std::fputs(line.c_str(), file.get()) < 0 || std::fflush(file.get()) != 0)
+    return Status::invalidInput(path +
+                                ": cannot write: " + std::strerror(errno));
+  return {};
+}
+
+Status MetricsLog::write(const Row &row) {
   std::string line = std::to_string(row.step) + "," +
                      std::to_string(row.epoch) + "," + row.kind + "," +
                      number(row.loss);
   std::string object = jsonStart + std::to_string(row.step) +
                        ", \"epoch\": " + std::to_string(row.epoch) +
                        ", \"kind\": \"" + row.kind +
-                       "\", \"loss\": " + number(row.loss);
+                       "\", \"loss\": " + jsonNumber(row.loss);
   auto add = [&](const char *key, const std::optional<double> &value) {
     line += ",";
     if (!value)
       return;
     line += number(*value);
-    object += std::string(", \"") + key + "\": " + number(*value);
+    object += std::string(", \"") + key + "\": " + jsonNumber(*value);
   };
   add("learning_rate", row.learningRate);
   add("grad_norm", row.gradNorm);
   add("samples_per_second", row.samplesPerSecond);
   add("accuracy", row.accuracy);
-  std::fprintf(csv.get(), "%s\n", line.c_str());
-  std::fprintf(json.get(), "%s}\n", object.c_str());
-  // A person may be following the file.
-  std::fflush(csv.get());
-  std::fflush(json.get());
+  BESSEMER_RETURN_IF_ERROR(writeLine(csv, csvPath, line + "\n"));
+  return writeLine(json, jsonPath, object + "}\n");
 }
 
-void MetricsLog::add(const StepReport &report) {
-  write({report.step, report.epoch, "train", report.loss, report.learningRate,
-         report.gradNorm, report.samplesPerSecond, std::nullopt});
+Status MetricsLog::add(const StepReport &report) {
+  return write({report.step, report.epoch, "train", report.loss,
+                report.learningRate, report.gradNorm, report.samplesPerSecond,
+                std::nullopt});
 }
 
-void MetricsLog::add(uint64_t step, uint64_t epoch,
-                     const Evaluation &evaluation) {
-  write({step, epoch, "eval", evaluation.loss, std::nullopt, std::nullopt,
-         std::nullopt, evaluation.accuracy});
+Status MetricsLog::add(uint64_t step, uint64_t epoch,
+                       const Evaluation &evaluation) {
+  return write({step, epoch, "eval", evaluation.loss, std::nullopt,
+                std::nullopt, std::nullopt, evaluation.accuracy});
 }
 
 } // namespace bessemer::runtime::train_detail

@@ -13,11 +13,11 @@ namespace bessemer::runtime::train_detail {
 class MetricsLog {
 public:
   /// Makes the directory. Rows of an earlier run stay up to `resumeStep`, and
-  /// go when it is 0.
+  /// go when it is 0; a crash while they are sorted out loses none.
   static Expected<std::unique_ptr<MetricsLog>>
   open(const std::string &directory, uint64_t resumeStep);
-  void add(const StepReport &report);
-  void add(uint64_t step, uint64_t epoch, const Evaluation &evaluation);
+  Status add(const StepReport &report);
+  Status add(uint64_t step, uint64_t epoch, const Evaluation &evaluation);
 
 private:
   struct Close {
@@ -26,10 +26,13 @@ private:
   using File = std::unique_ptr<std::FILE, Close>;
   static Expected<File> openFile(const std::string &path,
                                  const std::string &kept);
+  static Status writeLine(const File &file, const std::string &path,
+                          const std::string &line);
 
   struct Row;
-  void write(const Row &row);
+  Status write(const Row &row);
 
+  std::string csvPath, jsonPath;
   File csv, json;
 };
 

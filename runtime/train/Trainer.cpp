@@ -137,7 +137,7 @@ Status Run::report() {
   reportedSeconds = watch.seconds();
   reportedStep = state.step;
   if (log)
-    log->add(report);
+    BESSEMER_RETURN_IF_ERROR(log->add(report));
   listener.onReport(report);
   return {};
 }
@@ -151,16 +151,14 @@ Status Run::evaluateNow() {
   state.evaluatedStep = state.step;
   summary.evaluation = *result;
   bool accuracy = options.keepBest == TrainerOptions::Best::Accuracy;
-  if (accuracy && !result->accuracy)
-    return Status::invalidInput("--keep-best accuracy: eval_step counts no "
-                                "correct rows; use --keep-best loss");
-  double value = accuracy ? *result->accuracy : result->loss;
+  double value = accuracy ? result->accuracy.value() : result->loss;
+  // Nothing is better than a NaN, so one must never become the best.
   bool best =
-      options.keepBest != TrainerOptions::Best::None &&
+      options.keepBest != TrainerOptions::Best::None && std::isfinite(value) &&
       (!state.best || (accuracy ? value > *state.best : value < *state.best));
   uint64_t epoch = state.cursor.epoch + 1;
   if (log)
-    log->add(state.step, epoch, *result);
+    BESSEMER_RETURN_IF_ERROR(log->add(state.step, epoch, *result));
   if (best) {
     state.best = value;
     BESSEMER_RETURN_IF_ERROR(saveTo("best"));
@@ -230,24 +228,49 @@ Expected<TrainSummary> Run::run() {
 
 } // namespace
 
-Expected<TrainSummary>
-train(Session &session, std::shared_ptr<const BoundData> data,
-      std::shared_ptr<const BoundData> evalData, const TrainerOptions &options,
-      const std::optional<TrainerState> &resume, TrainerListener &listener) {
+Status checkTraining(const Session &session, const BoundData &data,
+                     const BoundData *evalData, const TrainerOptions &options,
+                     const std::optional<TrainerState> &resume) {
   if (options.keepBest != TrainerOptions::Best::None && !evalData)
     return Status::usage("--keep-best needs --eval-data");
   if (options.keepBest != TrainerOptions::Best::None &&
       options.checkpointDirectory.empty())
     return Status::usage("--keep-best needs --checkpoint-dir");
+  if (options.keepBest == TrainerOptions::Best::Accuracy &&
+      !hasOutput(session, "eval_step", "correct"))
+    return Status::invalidInput("--keep-best accuracy: eval_step counts no "
+                                "correct rows; use --keep-best loss");
   if (options.logEvery == 0)
     return Status::usage("--log-every must be at least 1");
+  if (evalData)
+    BESSEMER_RETURN_IF_ERROR(checkEvaluation(session, *evalData));
+  if (!resume)
+    return {};
+  std::string artifact = artifactHash(session.program());
+  if (!resume->artifact.empty() && resume->artifact != artifact)
+    return Status::invalidInput(
+        "resume: the checkpoint belongs to another compiled program: expected "
+        "program " +
+        resume->artifact + ", got " + session.program().name() + " with " +
+        artifact +
+        "; go on with the .bsm it was made with (a run from an .onnx leaves "
+        "model.bsm beside its checkpoints)");
   // A checkpoint that Python saved knows of no data.
-  if (resume && resume->dataRows &&
-      resume->dataRows != static_cast<uint64_t>(data->rows()))
+  if (resume->dataRows &&
+      resume->dataRows != static_cast<uint64_t>(data.rows()))
     return Status::invalidInput("resume: the checkpoint was trained on " +
                                 std::to_string(resume->dataRows) +
                                 " rows, the data has " +
-                                std::to_string(data->rows()));
+                                std::to_string(data.rows()));
+  return {};
+}
+
+Expected<TrainSummary>
+train(Session &session, std::shared_ptr<const BoundData> data,
+      std::shared_ptr<const BoundData> evalData, const TrainerOptions &options,
+      const std::optional<TrainerState> &resume, TrainerListener &listener) {
+  BESSEMER_RETURN_IF_ERROR(
+      checkTraining(session, *data, evalData.get(), options, resume));
   return Run(session, std::move(data), std::move(evalData), options, resume,
              listener)
       .run();

@@ -32,6 +32,8 @@ struct TrainerState {
   /// Resume is bit-exact with the same ones only.
   std::string target, library;
   int threads = 0;
+  /// artifactHash of the program that wrote the checkpoint; saving sets it.
+  std::string artifact;
 };
 
 /// 16 hexadecimal digits that tell one artifact from another.

@@ -27,5 +27,7 @@ Status writeFileSynced(const std::string &path,
                        std::span<const std::span<const std::byte>> pieces);
 /// Makes renames and new names in a directory durable.
 Status syncDirectory(const std::string &path);
+/// Makes the directory and those above it that are missing, each durable.
+BESSEMER_RUNTIME_EXPORT Status createDirectories(const std::string &path);
 
 } // namespace bessemer::runtime

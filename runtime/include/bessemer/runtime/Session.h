@@ -105,4 +105,9 @@ private:
   std::unique_ptr<Impl> implementation;
 };
 
+/// The library that convolutions call on the CPU, opened as a session opens
+/// it: "oneDNN 2.6.3 (libdnnl.so.2)". The environment variable BESSEMER_ONEDNN
+/// names another file. The error says why there is none.
+BESSEMER_RUNTIME_EXPORT Expected<std::string> convolutionLibrary();
+
 } // namespace bessemer::runtime

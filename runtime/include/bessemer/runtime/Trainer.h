@@ -43,6 +43,11 @@ struct Evaluation {
   std::optional<double> accuracy;
 };
 
+/// Whether eval_step can take these rows: a model that computes its own loss
+/// (setting loss = output) cannot mask the padding of a last batch.
+BESSEMER_RUNTIME_EXPORT Status checkEvaluation(const Session &session,
+                                               const BoundData &data);
+
 /// Runs eval_step over all rows. `stop` non-zero ends it early with an error.
 BESSEMER_RUNTIME_EXPORT Expected<Evaluation>
 evaluate(Session &session, std::shared_ptr<const BoundData> data,
@@ -99,6 +104,12 @@ struct TrainSummary {
   std::optional<double> best;
   double seconds = 0, samplesPerSecond = 0;
 };
+
+/// What train() refuses before its first step: options that do not fit each
+/// other, other data than the checkpoint's, another program than its own.
+BESSEMER_RUNTIME_EXPORT Status checkTraining(
+    const Session &session, const BoundData &data, const BoundData *evalData,
+    const TrainerOptions &options, const std::optional<TrainerState> &resume);
 
 /// Trains from `resume` (or from the start) to schedule.totalSteps. Evaluates
 /// on `evalData` (may be null) after each epoch and at the end. The session

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <numeric>
+#include <pthread.h>
 
 using namespace bessemer::test;
 using namespace bessemer::runtime;
@@ -175,4 +176,36 @@ TEST(BatchLoader, PassesErrorsOn) {
   EXPECT_TRUE((*loader)->next().ok());
   EXPECT_THAT((*loader)->next().status().message(), HasSubstr("row 3"));
   EXPECT_FALSE((*loader)->next().ok());
+}
+
+TEST(BatchLoader, TurnsExceptionsOfItsThreadIntoErrors) {
+  // Rows without bytes, so many that no order of them fits into memory.
+  for (int64_t rows : {int64_t(1) << 58, int64_t(1) << 61}) {
+    TemporaryFolder folder;
+    writeFile(folder / "x.npy",
+              npy(npyHeader("<f4", "(" + std::to_string(rows) + ", 0)"), ""));
+    auto set = DataSet::open(std::vector<std::string>{folder / "x.npy"});
+    ASSERT_TRUE(set.ok()) << set.status().message();
+    auto bound = BoundData::bind(
+        *set, std::vector<ValueInfo>{{"x", {ElementType::F32, {4, 0}}}}, {});
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    auto loader = BatchLoader::create(*bound, {});
+    ASSERT_TRUE(loader.ok());
+    for (int again = 0; again < 2; ++again)
+      EXPECT_THAT((*loader)->next().status().message(),
+                  HasSubstr("the data's batches"));
+  }
+}
+
+TEST(BatchLoader, AThreadThatCannotStartIsAnError) {
+  auto data = indexData(10, 3);
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  // More than there are addresses.
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t(1) << 50), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  auto loader = BatchLoader::create(data, {});
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_THAT(loader.status().message(), HasSubstr("cannot start the thread"));
 }

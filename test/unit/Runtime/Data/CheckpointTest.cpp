@@ -237,3 +237,13 @@ TEST(Checkpoint, DamagedTrainerFilesAreErrors) {
   EXPECT_THAT(errorWith(readFile(folder / "initial/trainer.json")),
               HasSubstr("another state.safetensors"));
 }
+
+TEST(Checkpoint, MakesTheDirectoriesAbove) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(saveCheckpoint(folder / "a//b/c/d/", *trained()).ok());
+  auto session = trainedArtifact().session();
+  EXPECT_TRUE(loadCheckpoint(folder / "a/b/c/d", *session).ok());
+  writeFile(folder / "file", "");
+  EXPECT_THAT(saveCheckpoint(folder / "file/b/c", *trained()).message(),
+              HasSubstr("file: cannot create: Not a directory"));
+}

@@ -4,8 +4,10 @@
 #include "TrainedArtifact.h"
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 using namespace bessemer::test;
 using namespace bessemer::runtime;
@@ -16,7 +18,7 @@ namespace {
 
 /// Writes down what it hears; may ask for the end after a step.
 struct Recorder : TrainerListener {
-  std::vector<double> losses, rates;
+  std::vector<double> losses, rates, evaluationLosses;
   std::vector<uint64_t> evaluations, checkpoints;
   std::vector<bool> best;
   std::atomic<int> stop = 0;
@@ -32,6 +34,7 @@ struct Recorder : TrainerListener {
   }
   void onEvaluation(uint64_t step, uint64_t, const Evaluation &evaluation,
                     bool isBest) override {
+    evaluationLosses.push_back(evaluation.loss);
     EXPECT_EQ(evaluation.accuracy, 0.75);
     evaluations.push_back(step);
     best.push_back(isBest);
@@ -47,6 +50,15 @@ TrainerOptions someOptions(uint64_t steps) {
   options.seed = 11;
   options.logEvery = 1;
   return options;
+}
+
+TestArtifact withSetting(const std::string &key, const std::string &value) {
+  TestArtifact artifact = trainedArtifact();
+  auto setting = std::make_unique<bessemer::format::SettingT>();
+  setting->key = key;
+  setting->value = value;
+  artifact.program.settings.push_back(std::move(setting));
+  return artifact;
 }
 
 std::vector<float> parameters(const Session &session) {
@@ -238,4 +250,102 @@ TEST(Trainer, RefusesWhatCannotWork) {
                   .status()
                   .message(),
               HasSubstr("trained on 19 rows, the data has 18"));
+}
+
+TEST(Trainer, AnEvaluationThatIsNotFiniteIsNeverTheBest) {
+  TemporaryFolder folder;
+  auto session = trainedArtifact().session();
+  TrainerOptions options = someOptions(8);
+  options.checkpointDirectory = folder / "c";
+  options.logDirectory = folder / "log";
+  options.keepBest = TrainerOptions::Best::Loss;
+  Recorder heard;
+  // The evaluation reads x[0, 0] of its batches.
+  auto summary =
+      train(*session, trainingData(*session, "train_step", 18),
+            trainingData(*session, "eval_step", 8, 0), options, {}, heard);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_EQ(heard.evaluationLosses.size(), 2u);
+  EXPECT_TRUE(std::isnan(heard.evaluationLosses[0]));
+  EXPECT_THAT(heard.best, ElementsAre(false, false));
+  EXPECT_FALSE(summary->best);
+  EXPECT_FALSE(std::filesystem::exists(folder / "c/best"));
+  std::string lines = readFile(folder / "log/metrics.jsonl");
+  EXPECT_THAT(lines, HasSubstr("\"kind\": \"eval\", \"loss\": null"));
+  EXPECT_EQ(lines.find("nan"), std::string::npos);
+}
+
+TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
+  TemporaryFolder folder;
+  auto session = trainedArtifact().session();
+  auto data = trainingData(*session, "train_step", 18);
+  TrainerOptions options = someOptions(8);
+  options.logDirectory = folder / "log";
+  Recorder heard;
+  ASSERT_TRUE(train(*session, data, nullptr, options, {}, heard).ok());
+  std::string before = readFile(folder / "log/metrics.csv");
+
+  // A resumed run that cannot keep the rows leaves the files as they were.
+  rlimit limit, small = {16, RLIM_INFINITY};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  small.rlim_max = limit.rlim_max;
+  TrainerState resume;
+  resume.step = 4;
+  resume.cursor = {0, 16};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  auto resumed = train(*session, data, nullptr, options, resume, heard);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_THAT(resumed.status().message(), HasSubstr("metrics.csv"));
+  EXPECT_THAT(resumed.status().message(), HasSubstr("cannot write"));
+  EXPECT_EQ(readFile(folder / "log/metrics.csv"), before);
+
+  // The header fits, the rows do not.
+  small.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  auto fresh = train(*session, data, nullptr, options, {}, heard);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(fresh.status().message(), HasSubstr("metrics.csv: cannot write"));
+}
+
+TEST(Trainer, ALossOfTheModelNeedsWholeBatchesToEvaluate) {
+  auto session = withSetting("loss", "output").session();
+  auto data = trainingData(*session, "train_step", 18);
+  Recorder heard;
+  EXPECT_TRUE(evaluate(*session, trainingData(*session, "eval_step", 8)).ok());
+  auto ragged = trainingData(*session, "eval_step", 7);
+  EXPECT_THAT(evaluate(*session, ragged).status().message(),
+              HasSubstr("expected a multiple of 4 rows, got 7"));
+  // Before the first step, not after an epoch.
+  EXPECT_THAT(train(*session, data, ragged, someOptions(9), {}, heard)
+                  .status()
+                  .message(),
+              HasSubstr("expected a multiple of 4 rows, got 7"));
+  EXPECT_TRUE(heard.losses.empty());
+  // Losses that we compute mask the padding.
+  auto other = withSetting("loss", "mse").session();
+  EXPECT_TRUE(evaluate(*other, ragged).ok());
+}
+
+TEST(Trainer, RefusesTheCheckpointOfAnotherProgram) {
+  TemporaryFolder folder;
+  TrainerOptions options = someOptions(4);
+  options.checkpointDirectory = folder.path;
+  Recorder heard;
+  auto session = withSetting("clip_norm", "1.0").session();
+  auto data = trainingData(*session, "train_step", 18);
+  ASSERT_TRUE(train(*session, data, nullptr, options, {}, heard).ok());
+  auto other = withSetting("clip_norm", "2.0").session();
+  // Its state alone may be used.
+  auto state = loadCheckpoint(folder.path, *other);
+  ASSERT_TRUE(state.ok()) << state.status().message();
+  ASSERT_EQ((*state)->artifact, artifactHash(session->program()));
+  options.schedule.totalSteps = 8;
+  std::string message =
+      train(*other, data, nullptr, options, *state, heard).status().message();
+  EXPECT_THAT(message, HasSubstr("belongs to another compiled program"));
+  EXPECT_THAT(message, HasSubstr(artifactHash(session->program())));
+  EXPECT_THAT(message, HasSubstr(artifactHash(other->program())));
+  EXPECT_TRUE(train(*session, data, nullptr, options, *state, heard).ok());
 }
