@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cpu/OneDnn.h"
 
+#include "bessemer/runtime/Session.h"
+
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
@@ -49,6 +51,7 @@ Status OneDnn::load(OneDnn &library) {
                                 ": expected oneDNN 2 (Debian package "
                                 "libdnnl2), got " +
                                 library.versionName);
+  library.file = file;
   return dnnlStatus(library.engine_create(&library.engine, dnnl_cpu, 0),
                     "engine_create");
 }
@@ -74,6 +77,13 @@ Expected<std::unique_ptr<OneDnnStream>> OneDnnStream::create() {
                                   dnnl_stream_default_flags),
       "stream_create"));
   return result;
+}
+
+Expected<std::string> convolutionLibrary() {
+  auto library = OneDnn::open();
+  if (!library)
+    return library.status();
+  return (*library)->versionName + " (" + (*library)->file + ")";
 }
 
 OmpThreads::OmpThreads(int threads) : before(omp_get_max_threads()) {

@@ -49,6 +49,8 @@ struct OneDnn {
   dnnl_engine_t engine = nullptr;
   /// "oneDNN 2.6.3".
   std::string versionName;
+  /// What was opened.
+  std::string file;
 
 private:
   static Status load(OneDnn &library);
