@@ -123,14 +123,19 @@ bessemer::cpu::compileKernels(ArrayRef<NamedKernel> kernels,
   });
   std::vector<SmallVector<char, 0>> objects(kernels.size());
   std::vector<std::optional<llvm::Error>> errors(kernels.size());
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
+  std::vector<std::unique_ptr<ObjectCompiler>> compilers;
+  for (unsigned i = 0; i < std::max(1u, options.threads) && i < kernels.size();
+       ++i) {
     auto compiler = ObjectCompiler::create(target);
     if (!compiler)
-      llvm::report_fatal_error(compiler.takeError());
+      return internalError(kernels[0], compiler.takeError());
+    compilers.push_back(std::move(*compiler));
+  }
+  std::atomic<size_t> next = 0;
+  auto work = [&](ObjectCompiler &compiler) {
     for (size_t i; (i = next++) < order.size();) {
       size_t index = order[i];
-      auto object = compileObject(**compiler, kernels[index].name, plans[index],
+      auto object = compileObject(compiler, kernels[index].name, plans[index],
                                   target, options);
       if (object)
         objects[index] = std::move(*object);
@@ -139,10 +144,10 @@ bessemer::cpu::compileKernels(ArrayRef<NamedKernel> kernels,
     }
   };
   std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::min<size_t>(options.threads, kernels.size());
-       ++i)
-    threads.emplace_back(work);
-  work();
+  for (size_t i = 1; i < compilers.size(); ++i)
+    threads.emplace_back(work, std::ref(*compilers[i]));
+  if (!compilers.empty())
+    work(*compilers[0]);
   for (std::thread &thread : threads)
     thread.join();
 

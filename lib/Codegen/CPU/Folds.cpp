@@ -37,6 +37,65 @@ FoldPasses::FoldPasses(Block &body, const IterationSpace &space) {
   folds.resize(passes);
 }
 
+/// What pass `pass` evaluates, given what is cached. Folds are known.
+static llvm::DenseSet<Value> getNeeded(Block &body, const FoldPasses &passes,
+                                       size_t pass,
+                                       ArrayRef<CachedValue> cached) {
+  llvm::DenseSet<Value> needed;
+  SmallVector<Value> work;
+  for (kern::FoldOp fold : passes.folds[pass])
+    work.push_back(fold.getValue());
+  if (passes.isLast(pass))
+    for (unsigned result : passes.elementResults)
+      work.push_back(body.getTerminator()->getOperand(result));
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!needed.insert(value).second)
+      continue;
+    bool isKnown = value.getDefiningOp<kern::FoldOp>() ||
+                   llvm::any_of(cached, [&](const CachedValue &other) {
+                     return other.value == value && other.firstPass < pass;
+                   });
+    if (Operation *op = value.getDefiningOp(); op && !isKnown)
+      llvm::append_range(work, op->getOperands());
+  }
+  return needed;
+}
+
+SmallVector<CachedValue>
+bessemer::cpu::findCachedValues(Block &body, const IterationSpace &space,
+                                const FoldPasses &passes, int64_t vectorDim) {
+  // Values that differ from lane to lane.
+  llvm::DenseSet<Value> varying;
+  for (auto [i, access] : llvm::enumerate(space.inputs))
+    if (access.type && access.strides[vectorDim])
+      varying.insert(body.getArgument(space.firstArgument + i));
+  for (const LinearValue &value : space.linear)
+    if (value.strides[vectorDim])
+      varying.insert(value.value);
+  SmallVector<Operation *> candidates;
+  for (Operation &op : body) {
+    if (isa<kern::FoldOp, kern::YieldOp>(op) ||
+        !llvm::any_of(op.getOperands(),
+                      [&](Value value) { return varying.contains(value); }))
+      continue;
+    varying.insert(op.getResult(0));
+    if (isExpensive(&op) && op.getResult(0).getType().isF32())
+      candidates.push_back(&op);
+  }
+  // From the last on: what only a cached value needs need not be cached.
+  SmallVector<CachedValue> cached;
+  for (Operation *op : llvm::reverse(candidates)) {
+    SmallVector<size_t> users;
+    for (size_t pass = 0; pass < passes.folds.size(); ++pass)
+      if (getNeeded(body, passes, pass, cached).contains(op->getResult(0)))
+        users.push_back(pass);
+    if (users.size() > 1)
+      cached.push_back({op->getResult(0), users.front()});
+  }
+  return cached;
+}
+
 Vals bessemer::cpu::foldIdentities(KernelBuilder &k,
                                    ArrayRef<kern::FoldOp> folds) {
   Vals result;

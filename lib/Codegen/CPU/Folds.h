@@ -23,6 +23,19 @@ struct FoldPasses {
   bool isLast(size_t pass) const { return pass + 1 == folds.size(); }
 };
 
+/// A value that a pass computes and later ones need again.
+struct CachedValue {
+  mlir::Value value;
+  size_t firstPass;
+};
+
+/// Values that cost more to compute again than to reload: f32 results of
+/// expensive ops that vary along `vectorDim`, in several passes.
+llvm::SmallVector<CachedValue> findCachedValues(mlir::Block &body,
+                                                const IterationSpace &space,
+                                                const FoldPasses &passes,
+                                                int64_t vectorDim);
+
 /// One identity vector per fold.
 Vals foldIdentities(KernelBuilder &k, llvm::ArrayRef<kern::FoldOp> folds);
 /// Combines accumulators fold by fold.

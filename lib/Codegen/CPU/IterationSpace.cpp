@@ -247,6 +247,9 @@ Position Position::begin(KernelBuilder &k, const IterationSpace &space) {
     position.results.push_back(k.buffer(access.buffer));
   for (const LinearValue &value : space.linear)
     position.linear.push_back(k.i64(value.constant));
+  for (const Access &access : space.caches)
+    position.caches.push_back(k.address(k.scratch, k.memoryType(access.type),
+                                        int64_t(access.buffer)));
   return position;
 }
 
@@ -269,6 +272,7 @@ Position Position::at(KernelBuilder &k, const IterationSpace &space,
   };
   advance(space.inputs, inputs, result.inputs);
   advance(space.results, results, result.results);
+  advance(space.caches, caches, result.caches);
   for (auto [value, current] : llvm::zip(space.linear, linear))
     result.linear.push_back(k.add(current, offset(value.strides)));
   return result;

@@ -32,6 +32,8 @@ struct IterationSpace {
   llvm::SmallVector<bool> reduced;
   std::vector<Access> inputs, results;
   std::vector<LinearValue> linear;
+  /// Values kept in scratch (`buffer` is the first element there); see Folds.h.
+  std::vector<Access> caches;
   /// Number of the region argument that holds the first input.
   unsigned firstArgument = 0;
 
@@ -59,7 +61,7 @@ private:
 /// A position of the kernel: pointers of all accesses and values of all linear
 /// forms at some indices.
 struct Position {
-  Vals inputs, results, linear;
+  Vals inputs, results, linear, caches;
 
   /// The buffers' begins, loaded from the kernel's arguments.
   static Position begin(KernelBuilder &k, const IterationSpace &space);

@@ -3,7 +3,7 @@
 // kern.rows: vectors run along a reduced dimension. A row is one index of the
 // kept dimensions: a nest of the other reduced dimensions around runs of the
 // vector dimension. Short rows stay in registers from pass to pass; long ones
-// are read again in each pass.
+// are read again in each pass, with costly values of earlier passes in scratch.
 
 #include "Families.h"
 #include "Folds.h"
@@ -16,6 +16,10 @@ namespace {
 /// Elements summed before the result is added to the row's total: bounds the
 /// rounding error of long sums.
 constexpr int64_t kBlock = 8192;
+
+/// Elements of scratch beyond which values are computed again instead: they
+/// would not stay in L2.
+constexpr int64_t kCacheElements = 1 << 17;
 
 class RowsEmitter {
 public:
@@ -36,12 +40,18 @@ public:
     rows = space.size(keptDims);
     runs = space.size(runDims);
     vectors = llvm::divideCeil(length, target.lanes);
+    isShort = runs == 1 && vectors <= 4;
+    if (!isShort)
+      addCaches();
     // A short row costs more than its elements.
     rowsPerTile = std::max<int64_t>(
         1, kTileElements / (runs * std::max(length, 2 * target.lanes)));
   }
 
   int64_t getTiles() const { return llvm::divideCeil(rows, rowsPerTile); }
+  uint64_t getScratchBytes() const {
+    return 4 * space.caches.size() * runs * length;
+  }
 
   void emit(KernelBuilder &k) {
     Position begin = Position::begin(k, space);
@@ -54,7 +64,7 @@ public:
         RegionEmitter scope(k, body);
         bindScalars(k, scope, space, position, reducedDims);
         scope.evaluateKnown();
-        if (runs == 1 && vectors <= 4)
+        if (isShort)
           emitShortRow(k, scope, position);
         else
           emitLongRow(k, scope, position);
@@ -65,6 +75,38 @@ public:
   }
 
 private:
+  /// Gives costly values a row of scratch each.
+  void addCaches() {
+    cached = findCachedValues(body, space, passes, vectorDim);
+    if (static_cast<int64_t>(cached.size()) * runs * length > kCacheElements)
+      cached.clear();
+    for (const CachedValue &value : cached) {
+      Access access{unsigned(space.caches.size() * runs * length),
+                    value.value.getType(),
+                    SmallVector<int64_t>(space.bounds.size(), 0)};
+      int64_t stride = length;
+      access.strides[vectorDim] = 1;
+      for (int64_t dim : llvm::reverse(runDims)) {
+        access.strides[dim] = stride;
+        stride *= space.bounds[dim];
+      }
+      space.caches.push_back(access);
+    }
+  }
+
+  /// Loads what earlier passes cached and stores what this one caches.
+  void useCaches(KernelBuilder &k, RegionEmitter &scope, size_t pass,
+                 const Position &position, Val mask) {
+    for (auto [i, value] : llvm::enumerate(cached))
+      if (value.firstPass < pass)
+        scope.bind(value.value, k.loadElements(value.value.getType(),
+                                               position.caches[i], 1, mask));
+    for (auto [i, value] : llvm::enumerate(cached))
+      if (value.firstPass == pass)
+        k.storeElements(scope.get(value.value), value.value.getType(),
+                        position.caches[i], 1, mask);
+  }
+
   /// Binds the folds of a pass to their accumulators' sums over lanes.
   void bindFolds(KernelBuilder &k, RegionEmitter &scope,
                  ArrayRef<kern::FoldOp> folds, ArrayRef<Val> accumulators) {
@@ -106,7 +148,7 @@ private:
   void emitLongRow(KernelBuilder &k, RegionEmitter &row,
                    const Position &begin) {
     for (auto [pass, folds] : llvm::enumerate(passes.folds)) {
-      Vals totals = emitRuns(k, row, begin, runDims, passes.isLast(pass), folds,
+      Vals totals = emitRuns(k, row, begin, runDims, pass, folds,
                              foldIdentities(k, folds));
       bindFolds(k, row, folds, totals);
     }
@@ -114,20 +156,20 @@ private:
 
   /// One pass over the runs below `dims`.
   Vals emitRuns(KernelBuilder &k, RegionEmitter &row, const Position &begin,
-                ArrayRef<int64_t> dims, bool isLast,
+                ArrayRef<int64_t> dims, size_t pass,
                 ArrayRef<kern::FoldOp> folds, ArrayRef<Val> totals) {
     if (dims.empty())
-      return emitRun(k, row, begin, isLast, folds, totals);
+      return emitRun(k, row, begin, pass, folds, totals);
     return k.loop(k.i64(0), k.i64(space.bounds[dims[0]]), 1, totals,
                   [&](Val index, ArrayRef<Val> carried) {
                     Position here = begin.at(k, space, {dims[0]}, {index});
-                    return emitRuns(k, row, here, dims.drop_front(), isLast,
+                    return emitRuns(k, row, here, dims.drop_front(), pass,
                                     folds, carried);
                   });
   }
 
   Vals emitRun(KernelBuilder &k, RegionEmitter &row, const Position &begin,
-               bool isLast, ArrayRef<kern::FoldOp> folds,
+               size_t pass, ArrayRef<kern::FoldOp> folds,
                ArrayRef<Val> totals) {
     RegionEmitter run(&row);
     bindScalars(k, run, space, begin, {vectorDim});
@@ -147,9 +189,10 @@ private:
                 Position here = block.at(k, space, {vectorDim}, {j});
                 RegionEmitter scope(&run);
                 bindVectors(k, scope, space, here, vectorDim, mask);
+                useCaches(k, scope, pass, here, mask);
                 Vals next =
                     accumulateFolds(k, folds, scope, mask, accumulators);
-                if (isLast)
+                if (passes.isLast(pass))
                   storeResults(k, scope, space, here, passes.elementResults,
                                vectorDim, mask);
                 return next;
@@ -164,6 +207,8 @@ private:
   Block &body;
   IterationSpace space;
   FoldPasses passes;
+  SmallVector<CachedValue> cached;
+  bool isShort;
   int64_t vectorDim, length, vectors, rows, runs, rowsPerTile;
   SmallVector<int64_t> runDims, reducedDims, keptDims, keptBounds;
 };
@@ -171,6 +216,6 @@ private:
 
 KernelPlan bessemer::cpu::planRows(kern::RowsOp op, const CPUTarget &target) {
   auto emitter = std::make_shared<RowsEmitter>(op, target);
-  return {emitter->getTiles(), 0,
+  return {emitter->getTiles(), emitter->getScratchBytes(),
           [emitter](KernelBuilder &k) { emitter->emit(k); }};
 }

@@ -192,6 +192,49 @@ TEST(Rows, BatchNormNormalisesChannels) {
   }
 }
 
+TEST(Rows, SoftmaxOverSeveralRuns) {
+  // Over dimensions 0 and 2: costly values wait in scratch, run by run.
+  KernelSet set;
+  struct Shape {
+    int n, c, s;
+  };
+  std::vector<Shape> shapes = {{3, 5, 70}, {2, 2, 300}, {40, 3, 7}};
+  for (auto [n, c, s] : shapes)
+    set.add(
+        formatv("(%x: tensor<{0}x{1}x{2}xf32>)", n, c, s),
+        formatv(
+            R"(%y = kern.rows(%x) bounds = [{0}, {1}, {2}] reduced = [0, 2] maps = [
+              affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>] {{
+            ^bb0(%a: f32):
+              %m = kern.fold max %a : f32
+              %d = arith.subf %a, %m : f32
+              %e = math.exp %d : f32
+              %s = kern.fold sum %e : f32
+              %q = arith.divf %e, %s : f32
+              kern.yield %q : f32
+            } : (tensor<{0}x{1}x{2}xf32>) -> tensor<{0}x{1}x{2}xf32>)",
+            n, c, s));
+  for (const auto &target : getRunnableTargets()) {
+    set.compile(target);
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      auto [n, c, s] = shapes[i];
+      EXPECT_GT(set.getBlob().kernels[i].scratchBytes, 0u);
+      auto x = randomFloats(n * c * s, 12);
+      std::vector<double> sums(c, 0), expected;
+      for (size_t e = 0; e < x.size(); ++e)
+        sums[e / s % c] += std::exp(double(x[e]));
+      for (size_t e = 0; e < x.size(); ++e)
+        expected.push_back(std::exp(double(x[e])) / sums[e / s % c]);
+      BufferPtr y = makeFloats(x.size());
+      set.run(i, {makeBuffer(x)}, {y});
+      expectNear(y->values<float>(), expected, 1e-6, "softmax");
+      BufferPtr buffer = makeBuffer(x);
+      set.runOnce(i, {buffer, buffer});
+      expectNear(buffer->values<float>(), expected, 1e-6, "in place");
+    }
+  }
+}
+
 TEST(Rows, ReducesEverything) {
   KernelSet set;
   const int n = 300007;
