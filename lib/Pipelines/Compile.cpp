@@ -253,6 +253,14 @@ bool Compilation::generate() {
   phase = "emit";
   EmitOptions emitOptions;
   emitOptions.settings = options.settings;
+  // Run time compares flags with what was done, asked for or not.
+  if (options.hasLoss &&
+      options.training.batchNormVariance == BatchNormVariance::FromProducer &&
+      llvm::any_of(model.initializers, [](const InitializerInfo &info) {
+        return info.role == "statistic";
+      }))
+    emitOptions.settings.emplace_back(
+        "batch_norm_variance", model.fromPyTorch ? "unbiased" : "biased");
   for (const auto &[name, size] : model.dims)
     emitOptions.settings.emplace_back("dim." + name, std::to_string(size));
   for (const InitializerInfo &info : model.initializers) {

@@ -39,6 +39,12 @@ public:
                    given.is_string() ? given.get<std::string>() : given.dump());
   }
 
+  /// A program without running statistics does not record a formula.
+  Status checkVariance(const std::string &given) const {
+    constexpr const char *key = "batch_norm_variance";
+    return program.setting(key) ? check(key, given) : Status();
+  }
+
   /// The batch is dimension 0 of the inputs.
   Status checkBatch(int64_t given) const {
     for (const runtime::FunctionInfo &function : program.functions())
@@ -91,7 +97,15 @@ Status checkCompiledSettings(const Arguments &arguments,
       } else if (name == "dim") {
         Json dims = jsonOf(flag, arguments);
         for (const auto &[dim, size] : dims.items())
-          BESSEMER_RETURN_IF_ERROR(check.check("dim." + dim, size));
+          // "batch" also serves models that call their batch otherwise.
+          if (dim == "batch" && size.is_number_integer() &&
+              !program.setting("dim.batch"))
+            BESSEMER_RETURN_IF_ERROR(check.checkBatch(size.get<int64_t>()));
+          else
+            BESSEMER_RETURN_IF_ERROR(check.check("dim." + dim, size));
+      } else if (name == "batch-norm-variance") {
+        BESSEMER_RETURN_IF_ERROR(
+            check.checkVariance(*arguments.text(name.data())));
       } else if (std::string loss = arguments.text("loss", "");
                  name == "loss" && loss.starts_with("output:")) {
         BESSEMER_RETURN_IF_ERROR(check.check("loss", "output"));

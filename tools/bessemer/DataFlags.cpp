@@ -12,8 +12,8 @@ constexpr Flag columns[] = {
     {"map", FlagKind::Pairs, "INPUT=COLUMN",
      "which data column feeds which input (default: the one of its name)"},
     {"scale", FlagKind::Number, "X",
-     "multiply float inputs (default: 1/255 for uint8 columns, else 1; never "
-     "for labels)"},
+     "multiply float inputs, never labels (default: 1; for uint8 columns "
+     "1/255, but run then wants it said)"},
     {"mean", FlagKind::Numbers, "X,...",
      "then subtract: one number, or one per channel"},
     {"std", FlagKind::Numbers, "X,...",
@@ -24,7 +24,7 @@ constexpr Flag device[] = {
     {"device", FlagKind::Text, "DEVICE",
      "cpu, or cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
     {"threads", FlagKind::Integer, "N", "threads (default: all cores)", nullptr,
-     1},
+     1, 1024},
 };
 
 /// How many classes a classification loss has, by the output it reads.
@@ -54,7 +54,15 @@ std::optional<int64_t> classesOf(const Program &program) {
 } // namespace
 
 std::span<const Flag> columnFlags() { return columns; }
+std::span<const Flag> normalizationFlags() {
+  return std::span(columns).subspan(1);
+}
 std::span<const Flag> deviceFlags() { return device; }
+
+Normalization normalizationOf(const Arguments &arguments) {
+  return {arguments.number("scale"), arguments.numbers("mean"),
+          arguments.numbers("std")};
+}
 
 Expected<const FunctionInfo *> findFunction(const Program &program,
                                             const std::string &name) {
@@ -82,8 +90,7 @@ bindData(const Arguments &arguments, const char *flag, const Program &program,
   BindOptions options;
   for (const auto &[input, column] : arguments.pairs("map"))
     options.columns[input] = column;
-  options.normalization = {arguments.number("scale"), arguments.numbers("mean"),
-                           arguments.numbers("std")};
+  options.normalization = normalizationOf(arguments);
   options.classes = classesOf(program);
   if (std::optional<std::string_view> index = program.setting("ignore_index"))
     options.ignoreIndex =

@@ -11,6 +11,9 @@ namespace bessemer::tool {
 
 /// How columns become inputs: map, scale, mean, std.
 std::span<const Flag> columnFlags();
+/// Of these scale, mean and std, and what was given for them.
+std::span<const Flag> normalizationFlags();
+runtime::Normalization normalizationOf(const Arguments &arguments);
 /// Device and threads.
 std::span<const Flag> deviceFlags();
 

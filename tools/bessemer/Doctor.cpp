@@ -3,7 +3,10 @@
 #include "CompilerLibrary.h"
 #include "Subcommand.h"
 
+#include "bessemer/runtime/Session.h"
+
 #include <cstdio>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
 #include <thread>
@@ -33,47 +36,18 @@ std::string isaLevel() {
   return "";
 }
 
-/// The path of a library the loader finds, or nothing.
-struct Library {
-  void *handle = nullptr;
-  std::string name;
-};
-
-Library openFirst(std::initializer_list<const char *> names) {
-  for (const char *name : names)
-    if (void *handle = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL))
-      return {handle, name};
-  return {};
-}
-
-std::string oneDnn() {
-  Library library = openFirst({"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"});
-  if (!library.handle)
-    return "not found (Debian: libdnnl2); models with convolutions need it";
-  struct Version { // The head of dnnl_version_t.
-    int major, minor, patch;
-  };
-  using VersionFunction = const Version *(*)();
-  auto version = reinterpret_cast<VersionFunction>(
-      ::dlsym(library.handle, "dnnl_version"));
-  if (!version)
-    return library.name;
-  const Version *v = version();
-  return library.name + ", version " + std::to_string(v->major) + "." +
-         std::to_string(v->minor) + "." + std::to_string(v->patch);
-}
-
 std::string cudaDriver() {
-  Library library = openFirst({"libcuda.so.1"});
-  if (!library.handle)
+  constexpr const char *name = "libcuda.so.1";
+  void *handle = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+  if (!handle)
     return "not found; this version runs on the CPU only";
   using VersionFunction = int (*)(int *);
-  auto version = reinterpret_cast<VersionFunction>(
-      ::dlsym(library.handle, "cuDriverGetVersion"));
+  auto version =
+      reinterpret_cast<VersionFunction>(::dlsym(handle, "cuDriverGetVersion"));
   int number = 0;
   if (!version || version(&number) != 0)
-    return library.name;
-  return library.name + ", CUDA " + std::to_string(number / 1000) + "." +
+    return name;
+  return std::string(name) + ", CUDA " + std::to_string(number / 1000) + "." +
          std::to_string(number % 1000 / 10) +
          "; this version runs on the CPU only";
 }
@@ -93,7 +67,8 @@ Expected<int> run(const Arguments &) {
   print("memory", std::to_string((::sysconf(_SC_PHYS_PAGES) / 1024) *
                                  (::sysconf(_SC_PAGESIZE)) / 1024) +
                       " MiB");
-  print("oneDNN", oneDnn());
+  Expected<std::string> library = runtime::convolutionLibrary();
+  print("oneDNN", library ? *library : library.status().message());
   print("cuda", cudaDriver());
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   print("compiler",

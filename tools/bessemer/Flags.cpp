@@ -63,10 +63,12 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
       std::optional<double> number = parseNumber(value);
       if (!number || (integral && !parseInteger(value)))
         return wrong(integral ? "a whole number" : "a number", value);
-      if (*number < flag.least) {
-        char least[32];
-        std::snprintf(least, sizeof least, "%g", flag.least);
-        return wrong(std::string("at least ") + least, value);
+      if (*number < flag.least || *number > flag.most) {
+        bool low = *number < flag.least;
+        char bound[32];
+        std::snprintf(bound, sizeof bound, "%g", low ? flag.least : flag.most);
+        return wrong(std::string(low ? "at least " : "at most ") + bound,
+                     value);
       }
     }
     if (flag.kind == FlagKind::Pairs &&

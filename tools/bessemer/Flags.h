@@ -44,6 +44,8 @@ struct Flag {
   const char *choices = nullptr;
   /// Smallest number allowed.
   double least = -1e300;
+  /// Largest number allowed.
+  double most = 1e300;
 };
 
 /// What was given; checked against the tables, so that the accessors cannot

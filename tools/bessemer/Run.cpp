@@ -113,6 +113,22 @@ void printResults(const std::vector<Collected> &results) {
   }
 }
 
+/// train and eval take uint8 for pixels and multiply by 1/255; here either
+/// could be meant, and the wrong one only shows as bad results.
+Status checkScale(const Arguments &arguments, const Array &column,
+                  const ValueInfo &input, const BindOptions &options) {
+  ElementType to = input.type.element;
+  if (arguments.has("scale") || input.name == options.labels ||
+      column.type.element != ElementType::U8 ||
+      (to != ElementType::F32 && to != ElementType::F64))
+    return {};
+  return Status::invalidInput(
+      "input '" + input.name + "' (" + input.type.str() +
+      "): expected floats or --scale, got uint8; train and eval multiply uint8 "
+      "by 1/255: give --scale 0.00392156862745098 for the same, or --scale 1 "
+      "for the numbers as they are");
+}
+
 /// Inputs are taken as they are: no scaling behind the caller's back.
 Expected<std::shared_ptr<const BoundData>>
 bindInputs(const Arguments &arguments, const FunctionInfo &function) {
@@ -120,7 +136,7 @@ bindInputs(const Arguments &arguments, const FunctionInfo &function) {
   if (!data)
     return data.status();
   BindOptions options;
-  options.normalization.scale = 1;
+  options.normalization = normalizationOf(arguments);
   for (const NamedArray &column : data->columns()) {
     if (std::none_of(
             function.inputs.begin(), function.inputs.end(),
@@ -135,6 +151,9 @@ bindInputs(const Arguments &arguments, const FunctionInfo &function) {
                                   input.name + "' (" + input.type.str() +
                                   ") is missing; give --input " + input.name +
                                   "=FILE");
+  for (const ValueInfo &input : function.inputs)
+    BESSEMER_RETURN_IF_ERROR(
+        checkScale(arguments, *data->column(input.name), input, options));
   return BoundData::bind(*data, function.inputs, options);
 }
 
@@ -208,7 +227,9 @@ const Subcommand &runCommand() {
       "predict takes any number of rows; other functions a whole batch.\n",
       "MODEL",
       "the .bsm file",
-      {{"Call", flags}, {"Device", deviceFlags()}},
+      {{"Call", flags},
+       {"Numbers", normalizationFlags()},
+       {"Device", deviceFlags()}},
       run};
   return command;
 }

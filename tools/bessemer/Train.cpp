@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 
 namespace bessemer::tool {
 namespace {
@@ -85,18 +84,18 @@ loadOrCompile(const Arguments &arguments) {
       (*compiler)->compile(compileOptions(arguments, path).dump());
   if (!result)
     return result.status();
-  std::span<const std::byte> artifact = result->artifact();
-  if (std::optional<std::string> directory = arguments.text("checkpoint-dir")) {
-    // What the checkpoints belong to: export and eval need it.
-    std::error_code error;
-    std::filesystem::create_directories(*directory, error);
-    if (error)
-      return Status::invalidInput(*directory +
-                                  ": cannot create: " + error.message());
-    BESSEMER_RETURN_IF_ERROR(
-        writeFileAtomically(*directory + "/model.bsm", {&artifact, 1}));
-  }
-  return Program::fromBytes(artifact, path);
+  return Program::fromBytes(result->artifact(), path);
+}
+
+/// Writes what the checkpoints belong to: export and eval need it. Called when
+/// nothing can refuse the run any more.
+Status keepProgram(const Arguments &arguments, const Program &program) {
+  std::optional<std::string> directory = arguments.text("checkpoint-dir");
+  if (!directory || !isModel(arguments.positional))
+    return {};
+  BESSEMER_RETURN_IF_ERROR(createDirectories(*directory));
+  std::span<const std::byte> artifact = program.bytes();
+  return writeFileAtomically(*directory + "/model.bsm", {&artifact, 1});
 }
 
 /// Images when the first input looks like them.
@@ -105,24 +104,27 @@ const char *unitOf(const Program &program) {
   return function->inputs.front().type.shape.size() == 4 ? "images" : "samples";
 }
 
-/// Finds out whether to go on and from where; changes the session's state.
+/// The run must say whether it goes on from the checkpoint that is there.
+Status checkResume(const Arguments &arguments) {
+  std::optional<std::string> directory = arguments.text("checkpoint-dir");
+  if (!directory)
+    return arguments.has("resume")
+               ? Status::usage("--resume needs --checkpoint-dir")
+               : Status();
+  std::string last = *directory + "/last";
+  if (!arguments.has("resume") && findCheckpoint(last))
+    return Status::invalidInput(
+        last + ": there is a checkpoint already; go on with --resume, or "
+               "choose another --checkpoint-dir");
+  return {};
+}
+
+/// Where to go on from; changes the session's state.
 Expected<std::optional<TrainerState>> resumeState(const Arguments &arguments,
                                                   Session &session) {
-  std::optional<std::string> directory = arguments.text("checkpoint-dir");
-  bool resume = arguments.has("resume");
-  if (!directory) {
-    if (resume)
-      return Status::usage("--resume needs --checkpoint-dir");
+  if (!arguments.has("resume"))
     return std::optional<TrainerState>();
-  }
-  std::string last = *directory + "/last";
-  if (!resume) {
-    if (findCheckpoint(last))
-      return Status::invalidInput(
-          last + ": there is a checkpoint already; go on with --resume, or "
-                 "choose another --checkpoint-dir");
-    return std::optional<TrainerState>();
-  }
+  std::string last = *arguments.text("checkpoint-dir") + "/last";
   Expected<std::optional<TrainerState>> state = loadCheckpoint(last, session);
   if (state && !*state)
     return Status::invalidInput(last + ": has no trainer.json to go on from");
@@ -166,6 +168,7 @@ Expected<int> run(const Arguments &arguments) {
     return Status::usage("--trace: is not supported in this version");
   if (!arguments.has("data"))
     return Status::usage("train needs --data FILES");
+  BESSEMER_RETURN_IF_ERROR(checkResume(arguments));
   Expected<std::shared_ptr<const Program>> program = loadOrCompile(arguments);
   if (!program)
     return program.status();
@@ -193,6 +196,9 @@ Expected<int> run(const Arguments &arguments) {
   if (!options)
     return options.status();
   options->stop = &stopSignal;
+  BESSEMER_RETURN_IF_ERROR(
+      checkTraining(**session, **data, evalData.get(), *options, *resume));
+  BESSEMER_RETURN_IF_ERROR(keepProgram(arguments, **program));
 
   uint64_t totalSteps = options->schedule.totalSteps;
   uint64_t batches = std::max<uint64_t>((*data)->rows() / (*data)->batch(), 1);

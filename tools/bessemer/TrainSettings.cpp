@@ -2,6 +2,7 @@
 #include "TrainSettings.h"
 
 #include <cstdio>
+#include <limits>
 
 namespace bessemer::tool {
 namespace {
@@ -20,6 +21,7 @@ struct Chooser {
   const Arguments &arguments;
   const std::optional<TrainerState> &resume;
   std::map<std::string, std::string> &settings;
+  Status status = {};
 
   std::string choose(const char *key, const std::optional<std::string> &given,
                      const std::string &otherwise, bool noteOther = true) {
@@ -37,7 +39,36 @@ struct Chooser {
     }
     return settings[key] = value;
   }
+
+  /// What the text means; remembers the first that means nothing.
+  template <typename T>
+  T read(const char *key, const std::optional<T> &meaning,
+         const std::string &expected) {
+    if (meaning)
+      return *meaning;
+    std::string got =
+        ": expected " + expected + ", got '" + settings[key] + "'";
+    if (status.ok())
+      status = arguments.has(key)
+                   ? Status::usage(arguments.origin(key) + got)
+                   : Status::invalidInput("the checkpoint's trainer.json: "
+                                          "setting '" +
+                                          std::string(key) + "'" + got);
+    return T();
+  }
 };
+
+/// A whole number that is not negative.
+std::optional<uint64_t> countFrom(const std::string &text, int64_t least) {
+  std::optional<int64_t> value = parseInteger(text);
+  return value && *value >= least ? std::optional<uint64_t>(*value)
+                                  : std::nullopt;
+}
+
+std::optional<double> rateFrom(const std::string &text) {
+  std::optional<double> value = parseNumber(text);
+  return value && *value >= 0 ? value : std::nullopt;
+}
 
 void noteDifference(const char *what, const std::string &saved,
                     const std::string &now) {
@@ -67,26 +98,49 @@ trainerOptions(const Arguments &arguments, const Session &session,
   std::optional<std::string> steps;
   if (arguments.has("steps"))
     steps = std::to_string(*arguments.integer("steps"));
-  else if (arguments.has("epochs"))
-    steps = std::to_string(static_cast<uint64_t>(*arguments.integer("epochs")) *
-                           batches);
+  else if (arguments.has("epochs")) {
+    int64_t epochs = *arguments.integer("epochs");
+    int64_t most =
+        std::numeric_limits<int64_t>::max() / static_cast<int64_t>(batches);
+    if (epochs > most)
+      return Status::usage(arguments.origin("epochs") + ": expected at most " +
+                           std::to_string(most) + " epochs of " +
+                           std::to_string(batches) + " steps, got " +
+                           std::to_string(epochs));
+    steps = std::to_string(static_cast<uint64_t>(epochs) * batches);
+  }
   Schedule &schedule = options.schedule;
-  schedule.kind = *scheduleFromName(
-      chooser.choose("schedule", arguments.text("schedule"), "constant"));
+  schedule.kind =
+      chooser.read("schedule",
+                   scheduleFromName(chooser.choose(
+                       "schedule", arguments.text("schedule"), "constant")),
+                   "constant or cosine");
   // More steps only go on, unless the schedule depends on their number.
   bool cosine = schedule.kind == ScheduleKind::Cosine;
-  schedule.totalSteps = static_cast<uint64_t>(*parseInteger(
-      chooser.choose("steps", steps, std::to_string(batches), cosine)));
+  schedule.totalSteps = chooser.read(
+      "steps",
+      countFrom(chooser.choose("steps", steps, std::to_string(batches), cosine),
+                1),
+      "a whole number of at least 1");
 
   std::optional<std::string> rate;
   if (arguments.has("lr"))
     rate = exact(*arguments.number("lr"));
   std::optional<std::string_view> compiled = session.program().setting("lr");
-  schedule.learningRate = *parseNumber(chooser.choose(
-      "lr", rate,
-      exact(parseNumber(std::string(compiled.value_or(""))).value_or(1e-3))));
-  schedule.warmupSteps = static_cast<uint64_t>(*parseInteger(
-      chooser.choose("warmup-steps", arguments.text("warmup-steps"), "0")));
+  schedule.learningRate = chooser.read(
+      "lr",
+      rateFrom(chooser.choose(
+          "lr", rate,
+          exact(
+              parseNumber(std::string(compiled.value_or(""))).value_or(1e-3)))),
+      "a number of at least 0");
+  schedule.warmupSteps = chooser.read(
+      "warmup-steps",
+      countFrom(
+          chooser.choose("warmup-steps", arguments.text("warmup-steps"), "0"),
+          0),
+      "a whole number of at least 0");
+  BESSEMER_RETURN_IF_ERROR(chooser.status);
   if (schedule.warmupSteps > schedule.totalSteps)
     return Status::usage(
         "--warmup-steps " + std::to_string(schedule.warmupSteps) +

@@ -2,8 +2,10 @@
 // bessemer: compile, train and run models.
 #include "CommandLine.h"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <unistd.h>
 
 using namespace bessemer::tool;
 
@@ -17,7 +19,30 @@ static Expected<int> dispatch(int argc, char **argv) {
   return 0;
 }
 
+/// Files are mapped; reading one that was cut short meanwhile, or whose disk
+/// fails, is a signal. Only what is safe in a handler is called.
+static void handleBusError(int signal, siginfo_t *info, void *) {
+  static constexpr char message[] =
+      "error: a file was cut short or became unreadable while it was read\n";
+  if (info->si_code == BUS_ADRERR) {
+    [[maybe_unused]] ssize_t ignored =
+        ::write(STDERR_FILENO, message, sizeof message - 1);
+    ::_exit(1);
+  }
+  std::signal(signal, SIG_DFL);
+}
+
+static void prepareSignals() {
+  struct sigaction action = {};
+  action.sa_sigaction = handleBusError;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, nullptr);
+  // A limit of file sizes becomes an error of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 int main(int argc, char **argv) {
+  prepareSignals();
   try {
     Expected<int> result = dispatch(argc, argv);
     if (result)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the command line refuses leaves everything as it was; what goes wrong
+during a run ends it with one line and keeps the checkpoint before."""
+
+import ctypes
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+INPUT, USAGE = 1, 2
+ROWS = 40
+COMPILE = ["--loss", "cross_entropy", "--batch", "6", "--optimizer", "adamw", "--lr", "0.01"]
+
+
+@pytest.fixture
+def model(golden):
+    return golden("mlp_cross_entropy").model  # x f32 [batch, 3, 4], 5 classes
+
+
+@pytest.fixture
+def data(tmp_path):
+    random = np.random.default_rng(1)
+    np.savez(tmp_path / "d.npz", x=random.standard_normal((ROWS, 3, 4)).astype(np.float32),
+             labels=random.integers(0, 5, ROWS))
+    return tmp_path / "d.npz"
+
+
+@pytest.fixture
+def program(cli, model, tmp_path):
+    ok(cli("compile", model, "-o", tmp_path / "m.bsm", *COMPILE))
+    return tmp_path / "m.bsm"
+
+
+def ok(result):
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def expect(result, status, *parts):
+    assert result.returncode == status, (result.returncode, result.stderr)
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), result.stderr
+    for part in parts:
+        assert part in lines[0], lines[0]
+
+
+def contents(folder):
+    """Every file below, by hash."""
+    return {os.path.join(at, name): hashlib.sha256(open(os.path.join(at, name), "rb").read()).hexdigest()
+            for at, _, names in os.walk(folder) for name in names}
+
+
+def test_numbers_out_of_range(cli, program, data):
+    train = ["train", program, "--data", data]
+    # 6 batches an epoch: the number of steps would wrap.
+    expect(cli(*train, "--epochs", "9000000000000000000"), USAGE, "--epochs: expected at most 1537228672809129301",
+           "got 9000000000000000000")
+    for threads in ("4294967297", "1025", "0"):
+        expect(cli(*train, "--threads", threads), USAGE, "--threads: expected at", threads)
+
+
+def test_a_refused_training_leaves_its_folder_alone(cli, model, data, tmp_path):
+    run = tmp_path / "run"
+    train = ["train", model, *COMPILE, "--checkpoint-dir", run, "--data"]
+    # Nothing is made for a run that cannot begin.
+    for flags, status in ((["nowhere.npz"], INPUT), ([data, "--map", "z=x"], INPUT), ([data, "--device", "cuda"], USAGE),
+                          ([data, "--steps", "2", "--warmup-steps", "3"], USAGE), ([data, "--resume"], INPUT),
+                          ([data, "--keep-best", "loss"], USAGE)):
+        expect(cli(*train, *flags), status)
+        assert not run.exists(), flags
+    ok(cli(*train, data, "--steps", "3"))
+    before = contents(run)
+    assert str(run / "model.bsm") in before
+    other = [word if word != "6" else "4" for word in train]
+    expect(cli(*other, data), INPUT, "run/last", "--resume")
+    expect(cli(*other, data, "--steps", "9", "--resume"), INPUT, "another compiled program")
+    expect(cli(*train, data, "--steps", "9", "--resume", "--seed", "8"), USAGE, "--seed")
+    expect(cli(*train, "nowhere.npz", "--resume"), INPUT, "nowhere.npz")
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize("change", [["--clip-norm", "1"], ["--betas", "0.8,0.999"], ["--label-smoothing", "0.1"],
+                                    ["--strict"]])
+def test_resuming_needs_the_program_of_the_checkpoint(cli, model, program, data, tmp_path, change):
+    run = tmp_path / "run"
+    ok(cli("train", program, "--data", data, "--steps", "3", "--checkpoint-dir", run))
+    other = tmp_path / "other.bsm"
+    ok(cli("compile", model, "-o", other, *COMPILE, *change))
+    with open(run / "last/trainer.json") as file:
+        saved = json.load(file)["artifact"]
+    before = contents(run)
+    expect(cli("train", other, "--data", data, "--steps", "6", "--checkpoint-dir", run, "--resume"), INPUT,
+           "belongs to another compiled program", saved, "other.bsm")
+    assert contents(run) == before
+    # The state alone fits all of them.
+    ok(cli("eval", other, "--data", data, "--checkpoint", run))
+    ok(cli("train", program, "--data", data, "--steps", "6", "--lr", "0.5", "--checkpoint-dir", run, "--resume"))
+
+
+def test_run_wants_the_scale_of_pixels_said(cli, program, data, tmp_path):
+    pixels = np.random.default_rng(3).integers(0, 256, (7, 3, 4), np.uint8)
+    np.save(tmp_path / "p.npy", pixels)
+    np.save(tmp_path / "f.npy", (pixels / 255).astype(np.float32))
+    np.save(tmp_path / "n.npy", ((pixels / 255 - 0.25) / 0.5).astype(np.float32))
+    run = ["run", program, "--input"]
+    expect(cli(*run, f"x={tmp_path}/p.npy"), INPUT, "'x'", "uint8", "train and eval multiply uint8 by 1/255", "--scale")
+    expect(cli(*run, f"x={tmp_path}/p.npy", "--mean", "0.5"), INPUT, "--scale")
+
+    def outputs(name, *flags):
+        ok(cli(*run, f"x={tmp_path}/{name}.npy", *flags, "--output-dir", tmp_path / "out"))
+        return np.load(tmp_path / "out" / os.listdir(tmp_path / "out")[0])
+    scale = ["--scale", "0.00392156862745098"]
+    np.testing.assert_array_equal(outputs("p", *scale), outputs("f"))
+    np.testing.assert_allclose(outputs("p", *scale, "--mean", "0.25", "--std", "0.5"), outputs("n"), rtol=1e-5, atol=1e-6)
+    assert not np.allclose(outputs("p", "--scale", "1"), outputs("f"))
+
+
+def test_doctor_opens_onednn_as_the_runtime_does(cli, tmp_path):
+    def line(**environment):
+        out = ok(cli("doctor", env={**os.environ, **environment}))
+        return next(text for text in out.splitlines() if text.startswith("oneDNN"))
+    assert "oneDNN 2." in line() and "libdnnl.so.2" in line()
+    assert "nowhere.so" in line(BESSEMER_ONEDNN="nowhere.so")
+    assert "expected oneDNN 2" in line(BESSEMER_ONEDNN="libm.so.6")
+
+
+def test_a_loss_of_the_model_needs_whole_batches_to_evaluate(cli, tmp_path):
+    import onnx
+    from onnx import helper
+    from models import make_model
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Mul", ["y", "y"], ["s"]),
+             helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0)]
+    onnx.save(make_model(nodes, [("x", "f", [4, 3])], [("loss", "f", []), ("y", "f", [4, 2])],
+                         {"w": np.ones((3, 2), np.float32)}), tmp_path / "o.onnx")
+    x = np.arange(24, dtype=np.float32).reshape(8, 3) / 10
+    np.savez(tmp_path / "even.npz", x=x)
+    np.savez(tmp_path / "odd.npz", x=x[:7])
+    ok(cli("compile", tmp_path / "o.onnx", "-o", tmp_path / "o.bsm", "--loss", "output:loss"))
+    got = json.loads(ok(cli("eval", tmp_path / "o.bsm", "--data", tmp_path / "even.npz", "--json")))
+    assert got["loss"] == pytest.approx(np.square(x.sum(1)).mean(), rel=1e-6)
+    message = "whole batches: expected a multiple of 4 rows, got 7"
+    expect(cli("eval", tmp_path / "o.bsm", "--data", tmp_path / "odd.npz"), INPUT, message)
+    result = cli("train", tmp_path / "o.bsm", "--data", tmp_path / "even.npz", "--eval-data", tmp_path / "odd.npz")
+    expect(result, INPUT, message)
+    assert "step" not in result.stdout.replace("steps", "").replace("eval_step", "")
+
+
+def test_settings_compare_by_what_was_done(cli, golden, tmp_path):
+    import onnx
+    from onnx import helper, numpy_helper
+    # The batch dimension has another name than "batch".
+    w = numpy_helper.from_array(np.ones((3, 2), np.float32), "w")
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [info("x", 1, ["N", 3])],
+                              [info("y", 1, ["N", 2])], [w])
+    named = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    named.ir_version = 10
+    onnx.save(named, tmp_path / "n.onnx")
+    ok(cli("compile", tmp_path / "n.onnx", "-o", tmp_path / "n.bsm", "--loss", "mse", "--dim", "batch=4"))
+    np.savez(tmp_path / "n.npz", x=np.ones((8, 3), np.float32), labels=np.ones((8, 2), np.float32))
+    train = ["train", tmp_path / "n.bsm", "--data", tmp_path / "n.npz", "--dim"]
+    for dim in ("batch=4", "N=4"):
+        ok(cli(*train, dim))
+    for dim in ("batch=5", "N=5"):
+        expect(cli(*train, dim), INPUT, "--dim", "4", "5")
+
+    # The formula of running variances comes from the producer unless given.
+    model = onnx.load(golden("convnet").model)
+    images, labels = np.ones((4, 2, 10, 10), np.float32), np.zeros(4, np.int64)
+    np.savez(tmp_path / "c.npz", x=images, labels=labels)
+    for producer, effective, other in (("pytorch", "unbiased", "biased"), ("somebody", "biased", "unbiased")):
+        model.producer_name = producer
+        onnx.save(model, tmp_path / "c.onnx")
+        ok(cli("compile", tmp_path / "c.onnx", "-o", tmp_path / "c.bsm", "--loss", "cross_entropy", "--batch", "4"))
+        train = ["train", tmp_path / "c.bsm", "--data", tmp_path / "c.npz", "--batch-norm-variance"]
+        ok(cli(*train, effective))
+        expect(cli(*train, other), INPUT, "--batch-norm-variance", effective, other)
+
+
+def limit_files(size):
+    """The next process cannot write files beyond this: a disk that is full."""
+    def prepare():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return prepare
+
+
+def test_a_full_disk_keeps_the_checkpoint(cli, program, data, tmp_path):
+    run = tmp_path / "run"
+    train = ["train", program, "--data", data, "--checkpoint-dir", run]
+    expect(cli(*train, "--steps", "3", preexec_fn=limit_files(1000)), INPUT, "cannot write", "state.safetensors")
+    assert not (run / "last").exists()
+    ok(cli(*train, "--steps", "3"))
+    before = contents(run / "last")
+    expect(cli(*train, "--steps", "6", "--resume", preexec_fn=limit_files(1000)), INPUT, "cannot write",
+           "state.safetensors")
+    assert contents(run / "last") == before
+    expect(cli(*train, "--steps", "6", "--resume", "--log-dir", tmp_path / "log", preexec_fn=limit_files(100)), INPUT,
+           "metrics.csv", "cannot write")
+    ok(cli(*train, "--steps", "6", "--resume"))
+    assert os.listdir(run) == ["last"]
+
+
+def obey_modes():
+    """Root may write everywhere; the next process shall not (CAP_DAC_OVERRIDE)."""
+    if os.getuid() == 0 and ctypes.CDLL(None).prctl(24, 1, 0, 0, 0) != 0:
+        os._exit(99)
+
+
+def test_a_read_only_directory_keeps_the_checkpoint(cli, program, data, tmp_path):
+    run = tmp_path / "run"
+    train = ["train", program, "--data", data, "--checkpoint-dir", run]
+    (tmp_path / "file").write_text("")
+    expect(cli(*train[:-1], tmp_path / "file/run"), INPUT, "file", "Not a directory")
+    ok(cli(*train, "--steps", "3"))
+    before = contents(run)
+    os.chmod(run, 0o555)
+    try:
+        result = cli(*train, "--steps", "6", "--resume", preexec_fn=obey_modes)
+        if result.returncode == 99:
+            pytest.skip("root cannot give up writing everywhere")
+        expect(result, INPUT, "cannot create", "Permission denied")
+        assert contents(run) == before
+    finally:
+        os.chmod(run, 0o755)
+
+
+def start(command):
+    binary = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
+    process = subprocess.Popen([binary, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if "checkpoint" in line:
+            return process
+    raise AssertionError(process.stderr.read())
+
+
+def test_data_that_vanishes_during_a_run(cli, program, tmp_path):
+    random = np.random.default_rng(1)
+    rows = 4000  # Many pages, so that a file that is cut loses some.
+    train = ["train", program, "--data", f"x={tmp_path}/x.npy,labels={tmp_path}/y.npy", "--steps", "10000000",
+             "--log-every", "1000000", "--checkpoint-every", "500", "--checkpoint-dir", tmp_path / "run"]
+    np.save(tmp_path / "x.npy", random.standard_normal((rows, 3, 4)).astype(np.float32))
+    np.save(tmp_path / "y.npy", random.integers(0, 5, rows))
+    # The name may go: the file stays open.
+    process = start(train)
+    os.unlink(tmp_path / "x.npy")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and error == ""
+    # Its contents may not.
+    np.save(tmp_path / "x.npy", random.standard_normal((rows, 3, 4)).astype(np.float32))
+    process = start([*train, "--resume"])
+    os.truncate(tmp_path / "x.npy", 5000)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1, error
+    assert error == "error: a file was cut short or became unreadable while it was read\n"
+    np.save(tmp_path / "x.npy", np.zeros((rows, 3, 4), np.float32))
+    ok(cli("eval", program, "--data", train[3], "--checkpoint", tmp_path / "run"))
