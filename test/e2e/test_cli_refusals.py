@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 
 import numpy as np
@@ -261,3 +262,53 @@ def test_data_that_vanishes_during_a_run(cli, program, tmp_path):
     assert error == "error: a file was cut short or became unreadable while it was read\n"
     np.save(tmp_path / "x.npy", np.zeros((rows, 3, 4), np.float32))
     ok(cli("eval", program, "--data", train[3], "--checkpoint", tmp_path / "run"))
+
+
+def xxh64(data):
+    """The public xxHash algorithm, seed 0."""
+    p1, p2, p3, p4, p5 = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63,
+                          0x27D4EB2F165667C5)
+    mask = 2**64 - 1
+
+    def rotate(value, bits):
+        value &= mask
+        return (value << bits | value >> (64 - bits)) & mask
+
+    def mix(lane, value):
+        return rotate(lane + value * p2, 31) * p1 & mask
+    lanes, at = [p1 + p2, p2, 0, -p1], 0
+    for at in range(32, len(data) + 1, 32):
+        lanes = [mix(lane, value) for lane, value in zip(lanes, struct.unpack("<4Q", data[at - 32:at]))]
+    value = sum(rotate(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18))) if at else p5
+    for lane in lanes if at else ():
+        value = ((value ^ mix(0, lane)) * p1 + p4) & mask
+    value += len(data)
+    while len(data) - at >= 8:
+        value = rotate(value ^ mix(0, struct.unpack_from("<Q", data, at)[0]), 27) * p1 + p4
+        at += 8
+    if len(data) - at >= 4:
+        value = rotate(value ^ struct.unpack_from("<I", data, at)[0] * p1, 23) * p2 + p3
+        at += 4
+    for byte in data[at:]:
+        value = rotate(value ^ byte * p5, 11) * p1
+    for bits, factor in ((33, p2), (29, p3), (32, 1)):
+        value = (value & mask ^ (value & mask) >> bits) * factor & mask
+    return f"{value:016x}"
+
+
+@pytest.mark.parametrize("key,value,expected", [
+    ("schedule", "linear", "constant or cosine"), ("steps", "-4", "at least 1"), ("steps", "many", "at least 1"),
+    ("lr", "fast", "a number"), ("warmup-steps", "1e3", "a whole number")])
+def test_settings_of_a_checkpoint_that_mean_nothing(cli, program, data, tmp_path, key, value, expected):
+    train = ["train", program, "--data", data, "--checkpoint-dir", tmp_path / "run"]
+    ok(cli(*train, "--steps", "3"))
+    path = tmp_path / "run/last/trainer.json"
+    trainer = json.loads(path.read_text())
+    saved = trainer.pop("hash")
+
+    def hashed():
+        return xxh64(json.dumps(trainer, separators=(",", ":"), ensure_ascii=False).encode())
+    assert hashed() == saved
+    trainer["settings"][key] = value
+    path.write_text(json.dumps({**trainer, "hash": hashed()}))
+    expect(cli(*train, "--resume"), INPUT, "trainer.json", f"'{key}'", expected, f"got '{value}'")
