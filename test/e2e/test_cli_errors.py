@@ -104,6 +104,12 @@ def test_missing_and_damaged_files(cli, files, tmp_path):
     expect(cli("compile", files / "d.npz", "-o", tmp_path / "o.bsm", "--loss", "mse"), INPUT, "d.npz")
 
 
+def test_an_onnx_model_must_be_compiled_first(cli, files):
+    for command in (["run", "m.onnx"], ["eval", "m.onnx", "--data", files / "d.npz"],
+                    ["export", "m.onnx", "-o", "t.onnx", "--checkpoint", files / "run"]):
+        expect(cli(*command), INPUT, "m.onnx", "bessemer compile")
+
+
 def test_data_that_does_not_fit(cli, files):
     train = ["train", files / "m.bsm", "--data"]
     expect(cli(*train, f"x={files}/wide.npy,labels={files}/d.npz:labels"), INPUT, "'x'", "f32[3x4]", "f32[3x5]")

@@ -13,7 +13,15 @@ import time
 import numpy as np
 import pytest
 
+from conftest import GOLDENS
+
 ROWS = 40
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Threads that wait for each other crawl when others use the machine; test_training.py compares thread counts."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture
@@ -30,12 +38,14 @@ def data(tmp_path):
     return tmp_path / "d.npz"
 
 
-@pytest.fixture
-def program(cli, model, tmp_path):
-    result = cli("compile", model, "-o", tmp_path / "m.bsm", "--loss", "cross_entropy", "--batch", "6",
-                 "--optimizer", "adamw", "--lr", "0.01")
-    assert result.returncode == 0, result.stderr
-    return tmp_path / "m.bsm"
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """Batch 6, adamw; compiled once."""
+    path = tmp_path_factory.mktemp("program") / "m.bsm"
+    model = os.path.join(GOLDENS, "mlp_cross_entropy", "model.onnx")
+    subprocess.run([os.environ.get("BESSEMER_BIN", "build/bin/bessemer"), "compile", model, "-o", path, "--loss",
+                    "cross_entropy", "--batch", "6", "--optimizer", "adamw", "--lr", "0.01"], check=True)
+    return path
 
 
 def ok(result):
@@ -49,8 +59,11 @@ def losses(folder):
 
 
 def test_interrupted_and_resumed_run_is_the_uninterrupted_one(cli, program, data, tmp_path):
+    random = np.random.default_rng(6)
+    np.savez(tmp_path / "many.npz", x=random.standard_normal((900, 3, 4)), labels=random.integers(0, 5, 900))
+
     def command(name, *more):
-        return ["train", program, "--data", data, "--eval-data", data, "--steps", "20000", "--schedule", "cosine",
+        return ["train", program, "--data", tmp_path / "many.npz", "--eval-data", data, "--steps", "20000", "--schedule", "cosine",
                 "--warmup-steps", "50", "--log-every", "500", "--checkpoint-dir", tmp_path / name,
                 "--log-dir", tmp_path / name / "log", "--seed", "3", *more]
     ok(cli(*command("whole")))
@@ -189,6 +202,27 @@ def test_inspect_shows_everything(cli, model, program):
     again = json.loads(ok(cli("inspect", model, "--json", "--loss", "cross_entropy", "--batch", "6", "--optimizer",
                               "adamw", "--lr", "0.01")))
     assert {**again, "program": ""} == {**report, "program": ""}
+
+
+def test_a_terminal_gets_a_progress_bar(program, data):
+    import pty
+    binary = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
+    leader, terminal = pty.openpty()
+    process = subprocess.Popen([binary, "train", program, "--data", data, "--steps", "3000", "--log-every", "10"],
+                               stdout=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(leader, 4096):
+            shown += chunk
+    except OSError:  # The other end is closed.
+        pass
+    assert process.wait() == 0
+    last = shown.decode().split("\r")
+    bar = next(text for text in last if " 100%" in text)
+    for part in ("epoch 500/500", "[#", "loss ", "samples/s", "0:00 left"):
+        assert part in bar, bar
+    assert "step 10/3000" not in shown.decode()
 
 
 def test_run_starts_with_the_runtime_alone(program, data, tmp_path):

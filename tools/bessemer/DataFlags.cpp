@@ -64,6 +64,14 @@ Normalization normalizationOf(const Arguments &arguments) {
           arguments.numbers("std")};
 }
 
+Expected<std::shared_ptr<const Program>> loadProgram(const std::string &path) {
+  if (path.ends_with(".onnx"))
+    return Status::invalidInput(path + ": expected a compiled model, got an "
+                                       "ONNX model; see 'bessemer compile "
+                                       "--help'");
+  return Program::load(path);
+}
+
 Expected<const FunctionInfo *> findFunction(const Program &program,
                                             const std::string &name) {
   if (const FunctionInfo *function = program.function(name))

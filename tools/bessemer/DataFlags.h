@@ -23,6 +23,10 @@ Expected<std::shared_ptr<const runtime::BoundData>>
 bindData(const Arguments &arguments, const char *flag,
          const runtime::Program &program, const char *function, bool quiet);
 
+/// Loads a .bsm; an .onnx is an error that says to compile it.
+Expected<std::shared_ptr<const runtime::Program>>
+loadProgram(const std::string &path);
+
 Expected<std::unique_ptr<runtime::Session>>
 createSession(const Arguments &arguments,
               std::shared_ptr<const runtime::Program> program);

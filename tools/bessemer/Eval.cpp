@@ -23,7 +23,7 @@ constexpr Flag flags[] = {
 Expected<int> run(const Arguments &arguments) {
   if (!arguments.has("data"))
     return Status::usage("eval needs --data FILES");
-  auto program = Program::load(arguments.positional);
+  auto program = loadProgram(arguments.positional);
   if (!program)
     return program.status();
   bool json = arguments.has("json");

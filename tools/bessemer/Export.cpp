@@ -2,6 +2,7 @@
 // bessemer export: a program and a checkpoint to a trained .onnx.
 #include "CompileFlags.h"
 #include "CompilerLibrary.h"
+#include "DataFlags.h"
 #include "Subcommand.h"
 
 #include "bessemer/runtime/Checkpoint.h"
@@ -26,7 +27,7 @@ Expected<int> run(const Arguments &arguments) {
   std::optional<std::string> given = arguments.text("checkpoint");
   if (!given)
     return Status::usage("export needs --checkpoint DIR");
-  auto program = Program::load(arguments.positional);
+  auto program = loadProgram(arguments.positional);
   if (!program)
     return program.status();
   // Loading checks names, types and hashes before the exporter reads it.

@@ -19,8 +19,11 @@ size_t terminalWidth() {
 
 } // namespace
 
-Progress::Progress(std::string unit, uint64_t epochs, uint64_t firstStep)
-    : unit(std::move(unit)), epochs(epochs), firstStep(firstStep),
+Progress::Progress(std::string unit, uint64_t totalSteps,
+                   uint64_t stepsPerEpoch, uint64_t firstStep)
+    : unit(std::move(unit)),
+      epochs((totalSteps + stepsPerEpoch - 1) / stepsPerEpoch),
+      stepsPerEpoch(stepsPerEpoch), firstStep(firstStep),
       terminal(::isatty(STDOUT_FILENO)) {}
 
 void Progress::clear() {
@@ -44,8 +47,8 @@ std::string Progress::timeLeft(uint64_t step, uint64_t totalSteps) const {
 }
 
 void Progress::draw(uint64_t step, uint64_t totalSteps) {
-  std::string text = "epoch " + std::to_string(last ? last->epoch : 1) + "/" +
-                     std::to_string(epochs);
+  std::string text = "epoch " + std::to_string((step - 1) / stepsPerEpoch + 1) +
+                     "/" + std::to_string(epochs);
   std::string tail = " " + std::to_string(step * 100 / totalSteps) + "%";
   if (last)
     tail += "  loss " + shortNumber(last->loss) + "  " +

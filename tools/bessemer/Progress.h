@@ -14,7 +14,8 @@ class Progress : public runtime::TrainerListener {
 public:
   /// `unit` is what a row is, e.g. "images". A resumed run begins at
   /// `firstStep`.
-  Progress(std::string unit, uint64_t epochs, uint64_t firstStep);
+  Progress(std::string unit, uint64_t totalSteps, uint64_t stepsPerEpoch,
+           uint64_t firstStep);
 
   void onStep(uint64_t step, uint64_t totalSteps) override;
   void onReport(const runtime::StepReport &report) override;
@@ -32,7 +33,7 @@ private:
   void line(const std::string &text);
 
   std::string unit;
-  uint64_t epochs, firstStep;
+  uint64_t epochs, stepsPerEpoch, firstStep;
   bool terminal, drawn = false;
   Clock::time_point began = Clock::now(), lastDraw;
   std::optional<runtime::StepReport> last;

@@ -158,7 +158,7 @@ bindInputs(const Arguments &arguments, const FunctionInfo &function) {
 }
 
 Expected<int> run(const Arguments &arguments) {
-  auto program = Program::load(arguments.positional);
+  auto program = loadProgram(arguments.positional);
   if (!program)
     return program.status();
   Expected<const FunctionInfo *> found =

@@ -210,7 +210,7 @@ Expected<int> run(const Arguments &arguments) {
                 static_cast<unsigned long>(firstStep));
     return 0;
   }
-  Progress progress(unit, (totalSteps + batches - 1) / batches, firstStep);
+  Progress progress(unit, totalSteps, batches, firstStep);
   std::signal(SIGINT, handleSignal);
   std::signal(SIGTERM, handleSignal);
   Expected<TrainSummary> summary =
