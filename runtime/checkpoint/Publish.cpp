@@ -74,7 +74,11 @@ Expected<std::string> prepareBeside(const std::string &directory) {
     fs::remove_all(beside, error);
   if (error)
     return failure(beside, "remove", error.message());
-  BESSEMER_RETURN_IF_ERROR(createDirectories(beside));
+  BESSEMER_RETURN_IF_ERROR(
+      createDirectories(fs::path(beside).parent_path().string()));
+  // Publishing makes its own name durable.
+  if (!fs::create_directory(beside, error) && error)
+    return failure(beside, "create", error.message());
   return beside;
 }
 
