@@ -26,6 +26,13 @@ def _compiler_library():
     return os.path.join(here, "lib", "libbessemer_compiler.so")
 
 
+def _call(function, *arguments):
+    try:
+        return function(_compiler_library(), *arguments)
+    except RuntimeError as problem:  # the library cannot be opened
+        raise Error(str(problem)) from None
+
+
 def _answer(answer):
     for line in answer.warnings.splitlines():
         _warnings.warn(line, stacklevel=3)
@@ -73,7 +80,7 @@ def compile(model, *, loss=None, optimizer=None, precision="f32", target="cpu",
     else:
         raise TypeError("model: expected a path, bytes or an onnx.ModelProto, "
                         f"got {type(model).__name__}")
-    answer = _answer(_core.compile(_compiler_library(), _options(values), data))
+    answer = _answer(_call(_core.compile, _options(values), data))
     name = os.fspath(model) if data is None else "<model>"
     return Program(_core.Program.from_bytes(answer.artifact, name))
 
@@ -145,5 +152,4 @@ class Program:
         """Writes the model with the weights of a checkpoint as .onnx."""
         options = {"checkpoint": _core.state_file(os.fspath(checkpoint)),
                    "output": path}
-        _answer(_core.export_model(_compiler_library(), _options(options),
-                                   self._core.bytes()))
+        _answer(_call(_core.export_model, _options(options), self._core.bytes()))

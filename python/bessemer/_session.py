@@ -116,6 +116,8 @@ class Session:
         return shape[int(settings.get("class_axis", default))]
 
     def _feeds(self, function, feeds):
+        if not hasattr(feeds, "items"):
+            raise Error(f"{function}: expected a mapping of input names to arrays, got {type(feeds).__name__}")
         arrays = {name: self._array(function, name, value)
                   for name, value in feeds.items()}
         if "labels" in arrays:
@@ -186,8 +188,9 @@ class Session:
                     raise Error(f"predict: output '{name}' has no row per input row, so it needs "
                                 f"whole batches of {batch} rows, got {total}")
                 parts[name].append(value[:valid].copy() if has_rows else value.copy())
-        return {name: part[0] if len(part) == 1 else np.concatenate(part)
-                for name, part in parts.items() if part}
+        return {name: part[0] if len(part) == 1 else np.concatenate(part) if part
+                else np.empty((0,) + outputs[name][1][1:], _DTYPES[outputs[name][0]])
+                for name, part in parts.items()}
 
     def evaluate(self, feeds):
         """Mean loss, and accuracy where the loss is a classification, over any

@@ -46,6 +46,12 @@ def test_inputs_may_have_any_number_of_rows_in_predict(golden):
     np.testing.assert_array_equal(whole[:6], first)
 
 
+def test_no_rows_predict_no_rows(golden):
+    case = golden("mlp_cross_entropy")
+    whole = case.compile().session().predict({"x": case.data["x.0"][:0]})
+    assert next(iter(whole.values())).shape == (0, 5)
+
+
 def test_evaluate_masks_padding(golden):
     case = golden("mlp_cross_entropy")
     session = case.compile().session()
