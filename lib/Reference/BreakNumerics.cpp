@@ -9,7 +9,7 @@
 using namespace mlir;
 
 namespace {
-/// Turns the last addition of the chosen function into a subtraction, or
+/// Turns the first addition of the chosen function into a subtraction; does
 /// nothing where there is none.
 struct BreakNumerics : PassWrapper<BreakNumerics, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BreakNumerics)
@@ -19,22 +19,22 @@ struct BreakNumerics : PassWrapper<BreakNumerics, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "test-break-numerics"; }
   StringRef getDescription() const override {
-    return "make the last addition of a function a subtraction (a wrong pass)";
+    return "make the first addition of a function a subtraction (a wrong pass)";
   }
 
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>(functionName);
     if (!function)
       return;
-    arith::AddFOp last;
-    function.walk([&](arith::AddFOp op) { last = op; });
-    if (!last)
+    auto additions = function.getOps<arith::AddFOp>();
+    if (additions.empty())
       return;
-    OpBuilder builder(last);
-    Value wrong = arith::SubFOp::create(builder, last.getLoc(), last.getLhs(),
-                                        last.getRhs());
-    last.replaceAllUsesWith(wrong);
-    last.erase();
+    arith::AddFOp op = *additions.begin();
+    OpBuilder builder(op);
+    Value wrong =
+        arith::SubFOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs());
+    op.replaceAllUsesWith(wrong);
+    op.erase();
   }
 
   Option<std::string> functionName{*this, "function",
