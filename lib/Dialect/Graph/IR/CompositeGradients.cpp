@@ -2,6 +2,7 @@
 //
 // Gradients of the composites.
 
+#include "Emitter.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 
 using namespace mlir;
@@ -13,38 +14,25 @@ static RankedTensorType tensorOf(Value value) {
 
 namespace {
 /// Arithmetic on tensors at one location.
-struct Arithmetic {
-  OpBuilder &builder;
-  Location loc;
+struct Arithmetic : Emitter {
+  using Emitter::Emitter;
 
-  Value add(Value a, Value b) {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) {
-    return arith::SubFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
   Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
-  Value exp(Value a) { return math::ExpOp::create(builder, loc, a); }
   Value rsqrt(Value a) { return math::RsqrtOp::create(builder, loc, a); }
-  Value splat(Value like, double value) {
-    return buildSplat(builder, loc, tensorOf(like), value);
-  }
   Value sum(Value a, ArrayRef<int64_t> dims) {
-    return buildReduce(builder, loc, ReduceKind::Sum, a, dims);
+    return reduce(ReduceKind::Sum, a, dims);
   }
-  Value broadcast(Value a, Value like, ArrayRef<int64_t> dims) {
-    return buildBroadcast(builder, loc, a, tensorOf(like), dims);
+  /// Repeats `a` to the shape of `other`.
+  Value broadcastLike(Value a, Value other, ArrayRef<int64_t> dims) {
+    return broadcast(a, typeOf(other), dims);
   }
   /// Sums over `dim` and repeats the result along it again.
   Value sumAlong(Value a, int64_t dim) {
     SmallVector<int64_t> kept;
-    for (int64_t other = 0; other < tensorOf(a).getRank(); ++other)
+    for (int64_t other = 0; other < typeOf(a).getRank(); ++other)
       if (other != dim)
         kept.push_back(other);
-    return broadcast(sum(a, {dim}), a, kept);
+    return broadcastLike(sum(a, {dim}), a, kept);
   }
 };
 } // namespace
@@ -66,7 +54,7 @@ SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (!dy)
     return success();
   // dx = y (dy - sum(y dy))
-  Arithmetic a{builder, getLoc()};
+  Arithmetic a(builder, getLoc());
   Value y = getResult();
   Value inner = a.sumAlong(a.mul(y, dy), getDim());
   operandGradients[0] = a.mul(y, a.sub(dy, inner));
@@ -81,7 +69,7 @@ LogSoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (!dy)
     return success();
   // dx = dy - exp(y) sum(dy)
-  Arithmetic a{builder, getLoc()};
+  Arithmetic a(builder, getLoc());
   Value total = a.sumAlong(dy, getDim());
   operandGradients[0] = a.sub(dy, a.mul(a.exp(getResult()), total));
   return success();
@@ -94,21 +82,21 @@ BatchNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   Value dy = resultGradients[0];
   if (!dy)
     return success();
-  Arithmetic a{builder, getLoc()};
+  Arithmetic a(builder, getLoc());
   SmallVector<int64_t> dims = normalizedDims(getX());
   Value inverse = a.rsqrt(a.add(
-      getVariance(), a.splat(getVariance(), getEpsilon().convertToDouble())));
+      getVariance(), a.like(getVariance(), getEpsilon().convertToDouble())));
   Value slope = a.mul(getScale(), inverse);
-  Value centred = a.sub(getX(), a.broadcast(getMean(), getX(), {1}));
+  Value centred = a.sub(getX(), a.broadcastLike(getMean(), getX(), {1}));
   Value dbias = a.sum(dy, dims);
   Value dyCentred = a.sum(a.mul(dy, centred), dims);
-  operandGradients[0] = a.mul(dy, a.broadcast(slope, dy, {1}));
+  operandGradients[0] = a.mul(dy, a.broadcastLike(slope, dy, {1}));
   operandGradients[1] = a.mul(dyCentred, inverse);
   operandGradients[2] = dbias;
   operandGradients[3] = a.neg(a.mul(dbias, slope));
   // d(rsqrt(v + e)) / dv = -1/2 rsqrt(v + e)^3
   Value factor =
-      a.mul(a.splat(slope, -0.5), a.mul(slope, a.mul(inverse, inverse)));
+      a.mul(a.like(slope, -0.5), a.mul(slope, a.mul(inverse, inverse)));
   operandGradients[4] = a.mul(dyCentred, factor);
   return success();
 }
@@ -119,7 +107,7 @@ BatchNormTrainOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   operandGradients.assign(3, Value());
   auto [dy, dmean, dvariance] =
       std::tuple(resultGradients[0], resultGradients[1], resultGradients[2]);
-  Arithmetic a{builder, getLoc()};
+  Arithmetic a(builder, getLoc());
   if (dy) {
     auto grad = BatchNormGradOp::create(
         builder, getLoc(),
@@ -136,11 +124,11 @@ BatchNormTrainOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   };
   if (dmean)
     addToInput(
-        a.broadcast(a.mul(dmean, a.splat(dmean, 1.0 / count)), getX(), {1}));
+        a.broadcastLike(a.mul(dmean, a.like(dmean, 1.0 / count)), getX(), {1}));
   if (dvariance) {
-    Value centred = a.sub(getX(), a.broadcast(getMean(), getX(), {1}));
-    Value slope = a.mul(dvariance, a.splat(dvariance, 2.0 / count));
-    addToInput(a.mul(centred, a.broadcast(slope, getX(), {1})));
+    Value centred = a.sub(getX(), a.broadcastLike(getMean(), getX(), {1}));
+    Value slope = a.mul(dvariance, a.like(dvariance, 2.0 / count));
+    addToInput(a.mul(centred, a.broadcastLike(slope, getX(), {1})));
   }
   return success();
 }
@@ -160,15 +148,15 @@ LogicalResult
 CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                               SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
-  Arithmetic a{builder, getLoc()};
+  Arithmetic a(builder, getLoc());
   if (Value dloss = resultGradients[0])
     operandGradients[0] = CrossEntropyGradOp::create(
         builder, getLoc(), getLogits().getType(), getLogits(), getLabels(),
         getLse(), dloss, getIgnoreIndexAttr(), getLabelSmoothingAttr());
   if (Value dlse = resultGradients[1]) {
     Value softmax =
-        a.exp(a.sub(getLogits(), a.broadcast(getLse(), getLogits(), {0})));
-    Value term = a.mul(softmax, a.broadcast(dlse, getLogits(), {0}));
+        a.exp(a.sub(getLogits(), a.broadcastLike(getLse(), getLogits(), {0})));
+    Value term = a.mul(softmax, a.broadcastLike(dlse, getLogits(), {0}));
     operandGradients[0] =
         operandGradients[0] ? a.add(operandGradients[0], term) : term;
   }

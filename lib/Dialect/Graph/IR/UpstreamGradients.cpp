@@ -2,6 +2,7 @@
 //
 // Gradients of upstream arith, math and tensor ops, as external models.
 
+#include "Emitter.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "mlir/IR/Matchers.h"
 #include <numbers>
@@ -12,35 +13,11 @@ using namespace bessemer::graph;
 namespace {
 
 /// Arithmetic at the location of the op that is differentiated.
-struct Arithmetic {
-  OpBuilder &builder;
-  Location loc;
+struct Arithmetic : Emitter {
+  using Emitter::Emitter;
 
-  Value add(Value a, Value b) const {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) const {
-    return arith::SubFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) const {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  Value div(Value a, Value b) const {
-    return arith::DivFOp::create(builder, loc, a, b);
-  }
-  Value neg(Value a) const { return arith::NegFOp::create(builder, loc, a); }
-  Value select(Value condition, Value a, Value b) const {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
-  }
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
-    return arith::CmpFOp::create(builder, loc, predicate, a, b);
-  }
-  /// A constant of the type of `like`.
-  Value constant(Value like, double value) const {
-    return buildSplat(builder, loc, cast<RankedTensorType>(like.getType()),
-                      value);
-  }
-  template <typename OpTy> Value unary(Value a) const {
+  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
+  template <typename OpTy> Value unary(Value a) {
     return OpTy::create(builder, loc, a);
   }
 };
@@ -56,7 +33,7 @@ struct Gradient
     operandGradients.assign(op->getNumOperands(), Value());
     if (resultGradients[0] &&
         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
-      Rule(Arithmetic{builder, op->getLoc()}, cast<OpTy>(op),
+      Rule(Arithmetic(builder, op->getLoc()), cast<OpTy>(op),
            resultGradients[0], operandGradients);
     return success();
   }
@@ -124,13 +101,13 @@ void negGradient(Arithmetic a, arith::NegFOp, Value dy, Gradients &grads) {
 template <typename OpTy, bool IsMax>
 void extremeGradient(Arithmetic a, OpTy op, Value dy, Gradients &grads) {
   using Predicate = arith::CmpFPredicate;
-  Value zero = a.constant(dy, 0.0);
+  Value zero = a.like(dy, 0.0);
   auto gradientOf = [&](Value self, Value other) {
     if (isConstant(other))
       return a.select(
           a.compare(IsMax ? Predicate::OLE : Predicate::OGE, self, other), zero,
           dy);
-    Value half = a.mul(dy, a.constant(dy, 0.5));
+    Value half = a.mul(dy, a.like(dy, 0.5));
     Value won = a.select(a.compare(Predicate::OEQ, self, other), half, dy);
     return a.select(
         a.compare(IsMax ? Predicate::OLT : Predicate::OGT, self, other), zero,
@@ -144,7 +121,7 @@ void extremeGradient(Arithmetic a, OpTy op, Value dy, Gradients &grads) {
 
 void selectGradient(Arithmetic a, arith::SelectOp op, Value dy,
                     Gradients &grads) {
-  Value zero = a.constant(dy, 0.0);
+  Value zero = a.like(dy, 0.0);
   grads[1] = a.select(op.getCondition(), dy, zero);
   grads[2] = a.select(op.getCondition(), zero, dy);
 }
@@ -168,7 +145,7 @@ void expGradient(Arithmetic a, math::ExpOp op, Value dy, Gradients &grads) {
 }
 
 void expm1Gradient(Arithmetic a, math::ExpM1Op op, Value dy, Gradients &grads) {
-  grads[0] = a.mul(dy, a.add(op.getResult(), a.constant(dy, 1.0)));
+  grads[0] = a.mul(dy, a.add(op.getResult(), a.like(dy, 1.0)));
 }
 
 void logGradient(Arithmetic a, math::LogOp op, Value dy, Gradients &grads) {
@@ -176,28 +153,28 @@ void logGradient(Arithmetic a, math::LogOp op, Value dy, Gradients &grads) {
 }
 
 void log1pGradient(Arithmetic a, math::Log1pOp op, Value dy, Gradients &grads) {
-  grads[0] = a.div(dy, a.add(op.getOperand(), a.constant(dy, 1.0)));
+  grads[0] = a.div(dy, a.add(op.getOperand(), a.like(dy, 1.0)));
 }
 
 void sqrtGradient(Arithmetic a, math::SqrtOp op, Value dy, Gradients &grads) {
-  grads[0] = a.div(dy, a.mul(a.constant(dy, 2.0), op.getResult()));
+  grads[0] = a.div(dy, a.mul(a.like(dy, 2.0), op.getResult()));
 }
 
 void rsqrtGradient(Arithmetic a, math::RsqrtOp op, Value dy, Gradients &grads) {
   Value y = op.getResult();
-  grads[0] = a.mul(a.mul(dy, a.constant(dy, -0.5)), a.mul(y, a.mul(y, y)));
+  grads[0] = a.mul(a.mul(dy, a.like(dy, -0.5)), a.mul(y, a.mul(y, y)));
 }
 
 void tanhGradient(Arithmetic a, math::TanhOp op, Value dy, Gradients &grads) {
   Value y = op.getResult();
-  grads[0] = a.mul(dy, a.sub(a.constant(dy, 1.0), a.mul(y, y)));
+  grads[0] = a.mul(dy, a.sub(a.like(dy, 1.0), a.mul(y, y)));
 }
 
 void erfGradient(Arithmetic a, math::ErfOp op, Value dy, Gradients &grads) {
   Value x = op.getOperand();
   Value density = a.unary<math::ExpOp>(a.neg(a.mul(x, x)));
   grads[0] =
-      a.mul(dy, a.mul(a.constant(dy, 2.0 * std::numbers::inv_sqrtpi), density));
+      a.mul(dy, a.mul(a.like(dy, 2.0 * std::numbers::inv_sqrtpi), density));
 }
 
 void sinGradient(Arithmetic a, math::SinOp op, Value dy, Gradients &grads) {
@@ -210,7 +187,7 @@ void cosGradient(Arithmetic a, math::CosOp op, Value dy, Gradients &grads) {
 
 /// 0 at 0.
 void absGradient(Arithmetic a, math::AbsFOp op, Value dy, Gradients &grads) {
-  Value x = op.getOperand(), zero = a.constant(dy, 0.0);
+  Value x = op.getOperand(), zero = a.like(dy, 0.0);
   Value nonnegative =
       a.select(a.compare(arith::CmpFPredicate::OEQ, x, zero), zero, dy);
   grads[0] = a.select(a.compare(arith::CmpFPredicate::OLT, x, zero), a.neg(dy),
@@ -219,14 +196,14 @@ void absGradient(Arithmetic a, math::AbsFOp op, Value dy, Gradients &grads) {
 
 void powGradient(Arithmetic a, math::PowFOp op, Value dy, Gradients &grads) {
   Value base = op.getLhs(), exponent = op.getRhs();
-  Value zero = a.constant(dy, 0.0);
+  Value zero = a.like(dy, 0.0);
   std::optional<double> splat = splatValue(exponent);
   if (splat == 0.0) {
     // x^0 is constant, also at 0 where the general formula has 0 * infinity.
   } else if (splat == 2.0) {
-    grads[0] = a.mul(dy, a.mul(a.constant(dy, 2.0), base));
+    grads[0] = a.mul(dy, a.mul(a.like(dy, 2.0), base));
   } else {
-    Value reduced = a.sub(exponent, a.constant(dy, 1.0));
+    Value reduced = a.sub(exponent, a.like(dy, 1.0));
     Value slope =
         a.mul(exponent, math::PowFOp::create(a.builder, a.loc, base, reduced));
     if (!splat)
