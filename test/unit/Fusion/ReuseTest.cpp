@@ -15,8 +15,9 @@ namespace {
 class ReuseTest : public testing::Test {
 protected:
   ReuseTest() {
-    context.loadDialect<graph::GraphDialect, kern::KernDialect,
-                        func::FuncDialect, arith::ArithDialect>();
+    context
+        .loadDialect<graph::GraphDialect, kern::KernDialect, func::FuncDialect,
+                     arith::ArithDialect, tensor::TensorDialect>();
   }
 
   kern::KernelOpInterface parse(StringRef text) {
@@ -60,6 +61,23 @@ TEST_F(ReuseTest, MapKeepsAnOperandReadTwice) {
         %s = arith.addf %a, %c : f32
         kern.yield %s : f32
       } : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+      return
+    })");
+  ASSERT_TRUE(op);
+  EXPECT_FALSE(op.canReuseOperand(0, 0));
+}
+
+TEST_F(ReuseTest, MapKeepsAnOperandReadThroughAReshape) {
+  kern::KernelOpInterface op = parse(R"(
+    func.func @f(%x: tensor<2x2xf32>) {
+      %y = tensor.collapse_shape %x [[0, 1]] : tensor<2x2xf32> into tensor<4xf32>
+      %z = tensor.expand_shape %y [[0, 1]] output_shape [2, 2] : tensor<4xf32> into tensor<2x2xf32>
+      %0 = kern.map(%x, %z) bounds = [2, 2] maps = [
+          affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>] {
+      ^bb0(%a: f32, %c: f32):
+        %s = arith.addf %a, %c : f32
+        kern.yield %s : f32
+      } : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
       return
     })");
   ASSERT_TRUE(op);

@@ -20,11 +20,22 @@ static AffineMap mapAt(ArrayAttr maps, unsigned index) {
   return cast<AffineMapAttr>(maps[index]).getValue();
 }
 
-/// Whether another operand than `operand` is the same value with another map:
+/// The value that `value` is a reshape of: both are the same bytes.
+static Value withoutReshapes(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether another operand than `operand` is the same bytes with another map:
 /// its elements would be read after they were overwritten.
 static bool readElsewhere(ValueRange inputs, ArrayAttr maps, unsigned operand) {
   for (auto [index, input] : llvm::enumerate(inputs))
-    if (index != operand && input == inputs[operand] &&
+    if (index != operand &&
+        withoutReshapes(input) == withoutReshapes(inputs[operand]) &&
         mapAt(maps, index) != mapAt(maps, operand))
       return true;
   return false;
@@ -70,7 +81,8 @@ bool GemmOp::canReuseOperand(unsigned operand, unsigned result) {
   if (operand < 2)
     return false;
   Value value = getOperand(operand);
-  if (value == getA() || value == getB())
+  if (withoutReshapes(value) == withoutReshapes(getA()) ||
+      withoutReshapes(value) == withoutReshapes(getB()))
     return false;
   unsigned extra = operand - 2;
   AffineMap map = mapAt(getIndexingMaps(), extra);

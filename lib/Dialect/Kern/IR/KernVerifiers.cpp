@@ -60,11 +60,12 @@ static LogicalResult verifyIndexed(Operation *op, ValueRange inputs,
              << element << " for " << what << ", got " << regionType;
   }
   for (Operation &inner : body)
-    if (auto index = dyn_cast<IndexOp>(inner))
-      if (index.getDim() < 0 ||
-          index.getDim() >= static_cast<int64_t>(bounds.size()))
+    if (auto index = dyn_cast<IndexOp>(inner)) {
+      int64_t dim = index.getDim();
+      if (dim < 0 || dim >= static_cast<int64_t>(bounds.size()))
         return index.emitOpError("expected dim below ")
-               << bounds.size() << ", got " << index.getDim();
+               << bounds.size() << ", got " << dim;
+    }
   return success();
 }
 
