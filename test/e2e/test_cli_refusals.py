@@ -312,3 +312,12 @@ def test_settings_of_a_checkpoint_that_mean_nothing(cli, program, data, tmp_path
     trainer["settings"][key] = value
     path.write_text(json.dumps({**trainer, "hash": hashed()}))
     expect(cli(*train, "--resume"), INPUT, "trainer.json", f"'{key}'", expected, f"got '{value}'")
+
+
+def test_a_bad_checkpoint_folder_is_known_before_training(cli, program, data, tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", "/proc/nowhere"):
+        result = cli("train", program, "--data", data, "--steps", 2, "--checkpoint-dir", folder)
+        # The level that cannot be made is named.
+        expect(result, INPUT, str(folder).removesuffix("/below"))
+        assert "step" not in result.stdout

@@ -12,7 +12,11 @@
 #include "bessemer/runtime/Trainer.h"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 namespace bessemer::tool {
 namespace {
@@ -87,13 +91,22 @@ loadOrCompile(const Arguments &arguments) {
   return Program::fromBytes(result->artifact(), path);
 }
 
-/// Writes what the checkpoints belong to: export and eval need it. Called when
-/// nothing can refuse the run any more.
+/// Makes the folder of the checkpoints, so that one that cannot be written is
+/// known before the training, and writes what they belong to: export and eval
+/// need it. Called when nothing can refuse the run any more.
 Status keepProgram(const Arguments &arguments, const Program &program) {
   std::optional<std::string> directory = arguments.text("checkpoint-dir");
-  if (!directory || !isModel(arguments.positional))
+  if (!directory)
     return {};
   BESSEMER_RETURN_IF_ERROR(createDirectories(*directory));
+  if (!std::filesystem::is_directory(*directory))
+    return Status::invalidInput(*directory +
+                                ": expected a folder for checkpoints");
+  if (access(directory->c_str(), W_OK | X_OK) != 0)
+    return Status::invalidInput(*directory + ": cannot create checkpoints: " +
+                                std::strerror(errno));
+  if (!isModel(arguments.positional))
+    return {};
   std::span<const std::byte> artifact = program.bytes();
   return writeFileAtomically(*directory + "/model.bsm", {&artifact, 1});
 }
