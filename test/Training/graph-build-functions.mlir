@@ -27,7 +27,11 @@
 // CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {graph.name = "x"}, %[[L:.*]]: tensor<4xi64> {graph.name = "labels"},
 // CHECK-SAME: %{{.*}}: !graph.step) -> (tensor<f32> {graph.name = "loss"})
 // CHECK: %[[ROW:.*]], %{{.*}} = graph.cross_entropy
-// CHECK: %[[SUM:.*]] = graph.reduce sum %[[ROW]] dims = [0]
+// A label that is no class makes the loss not a number.
+// CHECK: %[[OUTSIDE:.*]] = arith.cmpi uge, %[[L]]
+// CHECK: %[[WRONG:.*]] = arith.andi %[[OUTSIDE]]
+// CHECK: %[[CHECKED:.*]] = arith.select %[[WRONG]], %{{.*}}, %[[ROW]]
+// CHECK: %[[SUM:.*]] = graph.reduce sum %[[CHECKED]] dims = [0]
 // CHECK: %[[COUNT:.*]] = graph.reduce sum
 // CHECK: %[[MEAN:.*]] = arith.divf %[[SUM]], %[[COUNT]]
 // CHECK: return %[[MEAN]]

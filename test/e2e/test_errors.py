@@ -136,6 +136,24 @@ def test_labels_outside_the_classes_are_refused(golden):
             session.evaluate(feeds)
 
 
+@pytest.mark.parametrize("name", ["mlp_cross_entropy", "nll"])
+@pytest.mark.parametrize("label", [1000, -1])
+def test_embedders_see_labels_outside_the_classes_as_nan(golden, name, label):
+    """The C API checks no values: the compiled loss is not a number, and the
+    state says at which step."""
+    case = golden(name)
+    session = case.compile().session()
+    feeds = case.batch(0)
+    assert np.isfinite(session._run("train_step", feeds)["loss"])
+    session.step += 1
+    feeds["labels"] = feeds["labels"].copy()
+    feeds["labels"][2] = label
+    assert np.isnan(session._run("train_step", feeds)["loss"])
+    assert session.state_dict()["nonfinite_step"] == 1
+    feeds["labels"][2] = -100  # the ignored label is none of them
+    assert np.isfinite(case.compile().session()._run("train_step", feeds)["loss"])
+
+
 def test_a_loss_of_the_model_needs_whole_batches_to_evaluate():
     from onnx import helper
     from models import make_model

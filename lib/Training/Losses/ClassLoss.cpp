@@ -3,6 +3,7 @@
 // What losses over classes share: the class axis, ignored rows, accuracy.
 
 #include "Losses.h"
+#include <limits>
 
 using namespace mlir;
 using namespace bessemer;
@@ -79,7 +80,15 @@ ElementLoss ClassLoss::build(OpBuilder &builder, Location loc, Value prediction,
   ElementLoss result;
   result.counted = b.compare(arith::CmpIPredicate::ne, labels,
                              b.splat(labels, static_cast<double>(ignoreIndex)));
-  result.loss = buildRows(b, scores, labels, result.counted);
+  Value rowLoss = buildRows(b, scores, labels, result.counted);
+  // A label that is no class has no loss: not a number, which training reports.
+  // Unsigned, negative labels are large too.
+  Value outside = b.compare(arith::CmpIPredicate::uge, labels,
+                            b.splat(labels, static_cast<double>(classes)));
+  outside = arith::AndIOp::create(builder, loc, outside, result.counted);
+  result.loss = b.select(
+      outside, b.splat(rowLoss, std::numeric_limits<double>::quiet_NaN()),
+      rowLoss);
   if (withCorrect)
     result.correct = buildCorrect(b, scores, labels);
   return result;
