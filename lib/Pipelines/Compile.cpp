@@ -58,9 +58,9 @@ private:
   /// asked for. Returns whether to go on.
   bool endPhase(std::optional<EmitKind> kind, ModuleOp module) {
     std::string error;
-    if (!dump.write(phase, ".mlir", [&](raw_ostream &os) {
-          printModule(module, os);
-        }, error)) {
+    if (!dump.write(
+            phase, ".mlir", [&](raw_ostream &os) { printModule(module, os); },
+            error)) {
       result.errors.push_back(error);
       result.status = BSC_INPUT_ERROR;
       return false;
@@ -101,7 +101,7 @@ private:
   bool fuse();
   bool plan();
   bool generate();
-  FailureOr<std::vector<cpu::CPUTarget>> selectTargets();
+  std::vector<cpu::CPUTarget> selectTargets() const;
 
   const CompileOptions &options;
   std::optional<StringRef> bytes;
@@ -171,8 +171,9 @@ bool Compilation::fuse() {
   });
   if (!parsed) {
     result.status = BSC_USAGE_ERROR;
-    result.errors.push_back("option 'inject_pass': expected the name of a pass, got '" +
-                            options.injectPass + "'");
+    result.errors.push_back(
+        "option 'inject_pass': expected the name of a pass, got '" +
+        options.injectPass + "'");
     return false;
   }
   return passed && endPhase(EmitKind::Kern, *model.module);
@@ -186,7 +187,8 @@ bool Compilation::plan() {
          endPhase(EmitKind::Exec, *model.module);
 }
 
-FailureOr<std::vector<cpu::CPUTarget>> Compilation::selectTargets() {
+/// What the options name, lowest instruction set first.
+std::vector<cpu::CPUTarget> Compilation::selectTargets() const {
   std::vector<cpu::CPUTarget> targets;
   for (const cpu::CPUTarget &target : cpu::getCPUTargets())
     for (const std::string &name : options.targets)
@@ -204,9 +206,7 @@ bool Compilation::generate() {
   std::vector<cpu::NamedKernel> kernels;
   for (auto kernel : model.module->getOps<exec::KernelOp>())
     kernels.push_back({kernel.getSymName().str(), kernel.getKernelOp()});
-  FailureOr<std::vector<cpu::CPUTarget>> targets = selectTargets();
-  if (failed(targets))
-    return false;
+  std::vector<cpu::CPUTarget> targets = selectTargets();
   cpu::CodegenOptions codegenOptions;
   codegenOptions.strict = options.strict;
 
@@ -214,13 +214,14 @@ bool Compilation::generate() {
     std::string text;
     for (const cpu::NamedKernel &kernel : kernels) {
       FailureOr<std::string> llvmText =
-          cpu::kernelToLLVM(kernel, targets->back(), codegenOptions);
+          cpu::kernelToLLVM(kernel, targets.back(), codegenOptions);
       if (failed(llvmText))
         return false;
       text += "; kernel " + kernel.name + "\n" + *llvmText + "\n";
     }
     std::string error;
-    if (!dump.write(phase, ".ll", [&](raw_ostream &os) { os << text; }, error)) {
+    if (!dump.write(
+            phase, ".ll", [&](raw_ostream &os) { os << text; }, error)) {
       result.errors.push_back(error);
       return false;
     }
@@ -231,7 +232,7 @@ bool Compilation::generate() {
   }
 
   std::vector<cpu::CodeBlob> blobs;
-  for (const cpu::CPUTarget &target : *targets) {
+  for (const cpu::CPUTarget &target : targets) {
     FailureOr<cpu::CodeBlob> blob =
         cpu::compileKernels(kernels, target, codegenOptions);
     if (failed(blob))
@@ -239,14 +240,14 @@ bool Compilation::generate() {
     blobs.push_back(std::move(*blob));
   }
   std::vector<CodeForTarget> code;
-  for (auto [target, blob] : llvm::zip_equal(*targets, blobs)) {
+  for (auto [target, blob] : llvm::zip_equal(targets, blobs)) {
     CodeForTarget entry;
     entry.target = target.name.str();
     entry.bytes = blob.bytes;
     for (auto [kernel, binary] : llvm::zip_equal(kernels, blob.kernels))
-      entry.kernels.push_back({binary.name, binary.offset, binary.scratchBytes,
-                               static_cast<uint64_t>(
-                                   cpu::getTileCount(kernel.op, target))});
+      entry.kernels.push_back(
+          {binary.name, binary.offset, binary.scratchBytes,
+           static_cast<uint64_t>(cpu::getTileCount(kernel.op, target))});
     code.push_back(std::move(entry));
   }
 

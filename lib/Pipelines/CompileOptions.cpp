@@ -134,7 +134,8 @@ void readOptimizer(const json &value, CompileOptions &options) {
     else if (!adamw && name == "momentum")
       optimizer.momentum = getNonNegative(key, entry);
     else if (!adamw && name == "dampening")
-      optimizer.dampening = getNumber(key, entry, -INFINITY, INFINITY, "a number");
+      optimizer.dampening =
+          getNumber(key, entry, -INFINITY, INFINITY, "a number");
     else if (!adamw && name == "nesterov")
       optimizer.nesterov = getBool(key, entry);
     else if (adamw && name == "eps")
@@ -145,11 +146,11 @@ void readOptimizer(const json &value, CompileOptions &options) {
       optimizer.beta1 = getFraction(key, entry[0]);
       optimizer.beta2 = getFraction(key, entry[1]);
     } else {
-      std::string known = adamw
-                              ? "lr, betas, eps, weight_decay"
-                              : "lr, momentum, dampening, nesterov, weight_decay";
-      throw RecipeError{"option '" + key + "': " +
-                        stringifyOptimizer(optimizer.kind).str() +
+      std::string known =
+          adamw ? "lr, betas, eps, weight_decay"
+                : "lr, momentum, dampening, nesterov, weight_decay";
+      throw RecipeError{"option '" + key +
+                        "': " + stringifyOptimizer(optimizer.kind).str() +
                         " has no such constant, expected one of " + known};
     }
   }
@@ -187,18 +188,26 @@ void parse(const json &object, CompileOptions &options) {
   using Reader = std::function<void(const std::string &, const json &)>;
   const std::map<std::string, Reader> readers = {
       {"model", [&](auto &k, auto &v) { options.model = getString(k, v); }},
-      {"base_dir", [&](auto &k, auto &v) { options.baseDir = getString(k, v); }},
+      {"base_dir",
+       [&](auto &k, auto &v) { options.baseDir = getString(k, v); }},
       {"loss", [&](auto &k, auto &v) { readLoss(k, v, options); }},
       {"output_name",
-       [&](auto &k, auto &v) { options.training.outputName = getString(k, v); }},
+       [&](auto &k, auto &v) {
+         options.training.outputName = getString(k, v);
+       }},
       {"class_axis",
-       [&](auto &k, auto &v) { options.training.classAxis = getInteger(k, v); }},
+       [&](auto &k, auto &v) {
+         options.training.classAxis = getInteger(k, v);
+       }},
       {"ignore_index",
-       [&](auto &k, auto &v) { options.training.ignoreIndex = getInteger(k, v); }},
+       [&](auto &k, auto &v) {
+         options.training.ignoreIndex = getInteger(k, v);
+       }},
       {"label_smoothing",
-       [&](auto &k, auto &v) { options.training.labelSmoothing = getShare(k, v); }},
-      {"optimizer",
-       [&](auto &, auto &v) { readOptimizer(v, options); }},
+       [&](auto &k, auto &v) {
+         options.training.labelSmoothing = getShare(k, v);
+       }},
+      {"optimizer", [&](auto &, auto &v) { readOptimizer(v, options); }},
       {"clip_norm",
        [&](auto &k, auto &v) {
          options.training.clipNorm = getNonNegative(k, v);
@@ -213,14 +222,16 @@ void parse(const json &object, CompileOptions &options) {
                  : BatchNormVariance::Unbiased;
        }},
       {"train", [&](auto &k, auto &v) { options.train = getStrings(k, v); }},
-      {"freeze", [&](auto &k, auto &v) { options.training.freeze = getStrings(k, v); }},
+      {"freeze",
+       [&](auto &k, auto &v) { options.training.freeze = getStrings(k, v); }},
       {"dims", [&](auto &, auto &v) { options.dims = getDims(v); }},
       {"batch", [&](auto &k, auto &v) { options.batch = getPositive(k, v); }},
       {"targets", [&](auto &, auto &v) { options.targets = getTargets(v); }},
       {"precision", [&](auto &k, auto &v) { getChoice(k, v, {"f32"}); }},
       {"strict", [&](auto &k, auto &v) { options.strict = getBool(k, v); }},
       {"emit", [&](auto &, auto &v) { options.emit = getEmit(v); }},
-      {"dump_dir", [&](auto &k, auto &v) { options.dumpDir = getString(k, v); }},
+      {"dump_dir",
+       [&](auto &k, auto &v) { options.dumpDir = getString(k, v); }},
       {"verify_numerics",
        [&](auto &k, auto &v) { options.verifyNumerics = getBool(k, v); }},
       {"inject_pass",
@@ -267,8 +278,8 @@ void recordSettings(CompileOptions &options) {
       add("dampening", text(optimizer.dampening));
       add("nesterov", optimizer.nesterov ? "true" : "false");
     } else {
-      add("betas", "[" + text(optimizer.beta1) + ", " + text(optimizer.beta2) +
-                       "]");
+      add("betas",
+          "[" + text(optimizer.beta1) + ", " + text(optimizer.beta2) + "]");
       add("eps", text(optimizer.epsilon));
     }
     if (training.clipNorm)

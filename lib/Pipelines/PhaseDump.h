@@ -16,8 +16,7 @@ namespace bessemer {
 class PhaseDump {
 public:
   /// An empty directory turns dumping off.
-  explicit PhaseDump(std::string directory)
-      : directory(std::move(directory)) {}
+  explicit PhaseDump(std::string directory) : directory(std::move(directory)) {}
 
   bool enabled() const { return !directory.empty(); }
 

@@ -16,8 +16,8 @@ using namespace mlir;
 
 void bessemer::registerAllDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, func::FuncDialect, math::MathDialect,
-                  tensor::TensorDialect, graph::GraphDialect,
-                  kern::KernDialect, exec::ExecDialect>();
+                  tensor::TensorDialect, graph::GraphDialect, kern::KernDialect,
+                  exec::ExecDialect>();
   graph::registerUpstreamGradients(registry);
 }
 

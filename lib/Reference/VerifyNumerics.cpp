@@ -9,10 +9,10 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "llvm/ADT/MapVector.h"
-#include <map>
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
+#include <map>
 #include <random>
 
 using namespace mlir;
@@ -22,7 +22,8 @@ using namespace bessemer::reference;
 namespace {
 
 /// Tensors of one evaluation by name: results, then "state NAME" of writes.
-using Values = llvm::MapVector<std::string, Tensor, std::map<std::string, unsigned>>;
+using Values =
+    llvm::MapVector<std::string, Tensor, std::map<std::string, unsigned>>;
 
 /// A function's values, or why it could not be evaluated.
 struct Evaluation {
@@ -160,7 +161,8 @@ public:
     ModuleOp module = moduleOf(op);
     if (!module || report->differs)
       return;
-    llvm::MapVector<std::string, Evaluation, std::map<std::string, unsigned>> before = known;
+    llvm::MapVector<std::string, Evaluation, std::map<std::string, unsigned>>
+        before = known;
     if (!update(module))
       return; // the pass changed nothing
     for (auto &[name, evaluation] : known) {
@@ -224,7 +226,8 @@ private:
 
   std::shared_ptr<NumericsReport> report;
   std::optional<OperationFingerPrint> fingerprint;
-  llvm::MapVector<std::string, Evaluation, std::map<std::string, unsigned>> known;
+  llvm::MapVector<std::string, Evaluation, std::map<std::string, unsigned>>
+      known;
 };
 
 } // namespace
