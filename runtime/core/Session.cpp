@@ -201,4 +201,13 @@ const MemoryReport &Session::memory() const {
   return implementation->device->memory();
 }
 
+void Session::startProfile() { implementation->device->startProfile(); }
+Expected<std::span<const CommandTime>>
+Session::commandTimes(std::string_view function) const {
+  auto index = implementation->findFunction(function);
+  if (!index)
+    return index.status();
+  return implementation->device->commandTimes(*index);
+}
+
 } // namespace bessemer::runtime

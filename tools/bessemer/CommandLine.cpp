@@ -105,8 +105,8 @@ const Flag *Subcommand::find(std::string_view name) const {
 
 std::span<const Subcommand *const> allSubcommands() {
   static const Subcommand *const commands[] = {
-      &compileCommand(), &trainCommand(),  &evalCommand(),  &runCommand(),
-      &inspectCommand(), &exportCommand(), &doctorCommand()};
+      &compileCommand(), &trainCommand(),  &evalCommand(),    &runCommand(),
+      &inspectCommand(), &exportCommand(), &profileCommand(), &doctorCommand()};
   return commands;
 }
 

@@ -27,7 +27,14 @@ constexpr Flag device[] = {
      1, 1024},
 };
 
-/// How many classes a classification loss has, by the output it reads.
+} // namespace
+
+std::span<const Flag> columnFlags() { return columns; }
+std::span<const Flag> normalizationFlags() {
+  return std::span(columns).subspan(1);
+}
+std::span<const Flag> deviceFlags() { return device; }
+
 std::optional<int64_t> classesOf(const Program &program) {
   std::optional<std::string_view> loss = program.setting("loss");
   const FunctionInfo *predict = program.function("predict");
@@ -50,14 +57,6 @@ std::optional<int64_t> classesOf(const Program &program) {
     return std::nullopt;
   return shape[static_cast<size_t>(axis)];
 }
-
-} // namespace
-
-std::span<const Flag> columnFlags() { return columns; }
-std::span<const Flag> normalizationFlags() {
-  return std::span(columns).subspan(1);
-}
-std::span<const Flag> deviceFlags() { return device; }
 
 Normalization normalizationOf(const Arguments &arguments) {
   return {arguments.number("scale"), arguments.numbers("mean"),

@@ -33,6 +33,7 @@ const Subcommand &runCommand();
 const Subcommand &evalCommand();
 const Subcommand &inspectCommand();
 const Subcommand &exportCommand();
+const Subcommand &profileCommand();
 const Subcommand &doctorCommand();
 
 /// In the order of the help.

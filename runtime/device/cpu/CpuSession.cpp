@@ -4,6 +4,7 @@
 #include "device/cpu/FlushDenormals.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <omp.h>
 #include <optional>
@@ -85,22 +86,42 @@ Status CpuSession::run(size_t function, std::span<const void *const> inputs,
   std::optional<OmpThreads> libraryThreads;
   if (stream)
     libraryThreads.emplace(threadCount);
-  for (const Step &command : plan.steps) {
-    if (const auto *launchStep = std::get_if<LaunchStep>(&command)) {
-      launch(*launchStep, plan.slots.data() + launchStep->slot);
-    } else if (const auto *conv = std::get_if<ConvolutionStep>(&command)) {
-      BESSEMER_RETURN_IF_ERROR(
-          conv->convolution->run(*stream, plan.slots.data() + conv->slot));
-    } else if (const auto *copy = std::get_if<CopyStep>(&command)) {
-      void **slots = plan.slots.data() + copy->slot;
-      // Source and target may be slices of one arena.
-      std::memmove(slots[1], slots[0], copy->bytes);
-    } else {
-      const auto &fillStep = std::get<FillStep>(command);
-      fill(fillStep, plan.slots[fillStep.slot]);
-    }
+  if (plan.times.empty()) {
+    for (const Step &command : plan.steps)
+      BESSEMER_RETURN_IF_ERROR(execute(command, plan));
+    return {};
+  }
+  auto before = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    BESSEMER_RETURN_IF_ERROR(execute(plan.steps[i], plan));
+    auto after = std::chrono::steady_clock::now();
+    ++plan.times[i].calls;
+    plan.times[i].seconds +=
+        std::chrono::duration<double>(after - before).count();
+    before = after;
   }
   return {};
+}
+
+Status CpuSession::execute(const Step &command, Plan &plan) {
+  if (const auto *launchStep = std::get_if<LaunchStep>(&command)) {
+    launch(*launchStep, plan.slots.data() + launchStep->slot);
+  } else if (const auto *conv = std::get_if<ConvolutionStep>(&command)) {
+    return conv->convolution->run(*stream, plan.slots.data() + conv->slot);
+  } else if (const auto *copy = std::get_if<CopyStep>(&command)) {
+    void **slots = plan.slots.data() + copy->slot;
+    // Source and target may be slices of one arena.
+    std::memmove(slots[1], slots[0], copy->bytes);
+  } else {
+    const auto &fillStep = std::get<FillStep>(command);
+    fill(fillStep, plan.slots[fillStep.slot]);
+  }
+  return {};
+}
+
+void CpuSession::startProfile() {
+  for (Plan &plan : plans)
+    plan.times.assign(plan.steps.size(), {});
 }
 
 } // namespace bessemer::runtime

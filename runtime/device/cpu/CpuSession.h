@@ -35,6 +35,11 @@ public:
   const MemoryReport &memory() const { return report; }
   const std::string &library() const { return libraryName; }
 
+  void startProfile();
+  std::span<const CommandTime> commandTimes(size_t function) const {
+    return plans[function].times;
+  }
+
 private:
   using Kernel = void (*)(void **buffers, int64_t tileBegin, int64_t tileEnd,
                           void *scratch);
@@ -77,6 +82,8 @@ private:
     /// Where an input goes that lies across its elements' alignment; made when
     /// first needed.
     std::vector<Buffer> inputCopies;
+    /// One per step while a profile is taken, else empty.
+    std::vector<CommandTime> times;
   };
 
   CpuSession(const Program::Impl &program) : program(program) {}
@@ -93,6 +100,7 @@ private:
   Status prepareScratch();
   Status bindInputs(size_t function, Plan &plan,
                     std::span<const void *const> inputs);
+  Status execute(const Step &command, Plan &plan);
   void launch(const LaunchStep &step, void **buffers);
   static void fill(const FillStep &step, void *target);
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
@@ -88,6 +89,34 @@ TEST(Session, RunAllocatesNothing) {
   for (int i = 0; i < 10; ++i)
     ASSERT_TRUE(session->run("train_step", inputs, {}).ok());
   EXPECT_EQ(allocationCount(), before);
+}
+
+TEST(Session, ProfilesEachCommandOnRequest) {
+  auto session = smallArtifact().session(2);
+  auto x = ramp(0.5f), b = ramp(3);
+  NamedTensor inputs[] = {{"x", view(x, shape)}, {"b", view(b, shape)}};
+  ASSERT_TRUE(session->run("train_step", inputs, {}).ok());
+  EXPECT_EQ(session->commandTimes("train_step")->size(), 0u);
+  session->startProfile();
+  size_t before = allocationCount();
+  auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5; ++i)
+    ASSERT_TRUE(session->run("train_step", inputs, {}).ok());
+  std::chrono::duration<double> whole =
+      std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(allocationCount(), before);
+  double sum = 0;
+  auto times = *session->commandTimes("train_step");
+  ASSERT_EQ(times.size(), 3u); // launch, copy, launch
+  for (const CommandTime &time : times) {
+    EXPECT_EQ(time.calls, 5u);
+    EXPECT_GT(time.seconds, 0);
+    sum += time.seconds;
+  }
+  EXPECT_LE(sum, whole.count());
+  session->startProfile();
+  EXPECT_EQ((*session->commandTimes("train_step"))[0].calls, 0u);
+  EXPECT_FALSE(session->commandTimes("nothing"));
 }
 
 TEST(Session, UsesInputsWhereTheyLieAndCopiesMisalignedOnes) {

@@ -54,6 +54,13 @@ struct MemoryReport {
   }
 };
 
+/// What the calls of one command took.
+struct CommandTime {
+  /// A command in a loop counts once per iteration.
+  uint64_t calls = 0;
+  double seconds = 0;
+};
+
 /// One thread at a time may use a session; several sessions of one program
 /// may run at once in several threads. Nothing is allocated by run().
 class BESSEMER_RUNTIME_EXPORT Session {
@@ -97,6 +104,13 @@ public:
   std::string_view library() const;
   int threads() const;
   const MemoryReport &memory() const;
+
+  /// Measures every command from now on, from zero.
+  void startProfile();
+  /// In the order of the function's commands on target(); empty before
+  /// startProfile().
+  Expected<std::span<const CommandTime>>
+  commandTimes(std::string_view function) const;
 
   struct Impl;
 
