@@ -31,7 +31,7 @@ def main():
         models.export("mlp", model)
         program = bessemer.compile(model, loss="cross_entropy", optimizer="adamw")
         program.save(artifact)
-        batch = models.batch("mlp")[0].numpy()
+        batch = models.batch("mlp")[0]["x"].numpy()
         np.save(x, batch)
         session = program.session()
         warm = []
