@@ -20,13 +20,27 @@ struct Windows {
     llvm::append_range(all, end);
     return all;
   }
+
+  /// Adds the second dimension where there is only one.
+  void makePlanar() {
+    if (input.size() == 2)
+      return;
+    for (auto *sizes : {&input, &kernel, &strides, &dilations, &output})
+      sizes->push_back(1);
+    begin.push_back(0);
+    end.push_back(0);
+  }
 };
 
 } // namespace
 
-/// Reads strides, dilations and padding, and computes the output's sizes.
-static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
-                                      bool ceilMode) {
+/// Up to this no sum or product of strides, dilations, pads and kernel sizes
+/// overflows.
+static constexpr int64_t largest = int64_t(1) << 24;
+
+/// Reads strides, dilations and pads of the spatial dimensions.
+static FailureOr<Windows> readGeometry(NodeImport &n,
+                                       ArrayRef<int64_t> kernel) {
   size_t spatial = n.rank(0) - 2;
   Windows w;
   w.input.assign(n.shape(0).drop_front(2).begin(), n.shape(0).end());
@@ -51,8 +65,6 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
     return n.fail("expected positive kernel sizes, strides and dilations");
   if (llvm::any_of(pads, [](int64_t value) { return value < 0; }))
     return n.fail("expected pads that are not negative");
-  // Below this no sum or product of them overflows.
-  constexpr int64_t largest = int64_t(1) << 24;
   for (auto *sizes : {&strides, &dilations, &pads})
     if (llvm::any_of(*sizes, [](int64_t value) { return value > largest; }))
       return n.fail("expected strides, dilations and pads of at most " +
@@ -61,16 +73,32 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
     return n.fail("expected kernel sizes of at most " + Twine(largest));
   w.strides.assign(strides.begin(), strides.end());
   w.dilations.assign(dilations.begin(), dilations.end());
-  for (size_t i = 0; i < spatial; ++i) {
-    int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
-    int64_t before = pads[i], after = pads[i + spatial];
-    if (autoPad == "VALID") {
-      before = after = 0;
-    } else if (autoPad != "NOTSET") {
+  w.begin.assign(pads.begin(), pads.begin() + spatial);
+  w.end.assign(pads.begin() + spatial, pads.end());
+  if (autoPad == "VALID") {
+    w.begin.assign(spatial, 0);
+    w.end.assign(spatial, 0);
+  }
+  return w;
+}
+
+/// Reads the geometry and computes the padding and the output's sizes.
+static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
+                                      bool ceilMode) {
+  auto geometry = readGeometry(n, kernel);
+  if (failed(geometry))
+    return failure();
+  Windows w = std::move(*geometry);
+  StringRef autoPad = stringAttribute(n.node, "auto_pad", "NOTSET");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    int64_t stride = w.strides[i];
+    int64_t reach = (kernel[i] - 1) * w.dilations[i] + 1;
+    int64_t &before = w.begin[i], &after = w.end[i];
+    if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
       // The output has ceil(input / stride) elements.
-      int64_t sizes = (w.input[i] + strides[i] - 1) / strides[i];
+      int64_t sizes = (w.input[i] + stride - 1) / stride;
       int64_t total =
-          std::max<int64_t>((sizes - 1) * strides[i] + reach - w.input[i], 0);
+          std::max<int64_t>((sizes - 1) * stride + reach - w.input[i], 0);
       int64_t less = total / 2;
       before = autoPad == "SAME_UPPER" ? less : total - less;
       after = total - before;
@@ -78,23 +106,14 @@ static FailureOr<Windows> readWindows(NodeImport &n, ArrayRef<int64_t> kernel,
     int64_t room = w.input[i] + before + after - reach;
     if (room < 0)
       return n.fail("the window is larger than the padded input");
-    int64_t count = room / strides[i] + 1;
+    int64_t count = room / stride + 1;
     // In ceil mode a last window may reach past the padding, but must not
     // start there.
-    if (ceilMode && room % strides[i] != 0 &&
-        count * strides[i] < w.input[i] + before)
+    if (ceilMode && room % stride != 0 && count * stride < w.input[i] + before)
       ++count;
-    w.begin.push_back(before);
-    w.end.push_back(after);
     w.output.push_back(count);
   }
-  if (spatial == 1) {
-    for (auto *sizes :
-         {&w.input, &w.kernel, &w.strides, &w.dilations, &w.output})
-      sizes->push_back(1);
-    w.begin.push_back(0);
-    w.end.push_back(0);
-  }
+  w.makePlanar();
   return w;
 }
 
@@ -197,6 +216,95 @@ static LogicalResult importConv(NodeImport &n) {
   return success();
 }
 
+/// The sizes that a transposed convolution gives, as the geometry of the
+/// convolution whose input's gradient it is: `input` is that convolution's
+/// output.
+static FailureOr<Windows> readTransposedWindows(NodeImport &n,
+                                                ArrayRef<int64_t> kernel) {
+  size_t spatial = n.rank(0) - 2;
+  auto w = readGeometry(n, kernel);
+  if (failed(w))
+    return failure();
+  auto extra =
+      intsAttribute(n.node, "output_padding", std::vector<int64_t>(spatial, 0));
+  auto wanted = intsAttribute(n.node, "output_shape", {});
+  if (wanted.size() > spatial) // with batch and channels
+    wanted.erase(wanted.begin(), wanted.end() - spatial);
+  if (extra.size() != spatial || (!wanted.empty() && wanted.size() != spatial))
+    return n.fail("output_padding and output_shape do not have " +
+                  Twine(spatial) + " dimensions");
+  StringRef autoPad = stringAttribute(n.node, "auto_pad", "NOTSET");
+  bool isSame = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t stride = w->strides[i];
+    int64_t reach = (kernel[i] - 1) * w->dilations[i] + 1;
+    // What the windows cover, and what is left of it.
+    int64_t covered = stride * (w->input[i] - 1) + extra[i] + reach;
+    int64_t &before = w->begin[i], &after = w->end[i];
+    int64_t output = covered - before - after;
+    if (!wanted.empty() || isSame) {
+      output = wanted.empty() ? w->input[i] * stride : wanted[i];
+      int64_t total = std::max<int64_t>(covered - output, 0);
+      int64_t less = total / 2;
+      before = autoPad == "SAME_UPPER" ? less : total - less;
+      after = total - before;
+    }
+    if (extra[i] < 0 || extra[i] > largest || output < 1)
+      return n.fail("expected an output of at least one element and "
+                    "output_padding that is not negative");
+    // The convolution of the output must give the input.
+    int64_t room = output + before + after - reach;
+    if (room < 0 || room / stride + 1 != w->input[i])
+      return n.fail("expected output_padding smaller than the stride of " +
+                    Twine(stride) + ", got an output of " + Twine(output) +
+                    " elements from " + Twine(w->input[i]));
+    w->output.push_back(output);
+  }
+  w->makePlanar();
+  return w;
+}
+
+static LogicalResult importConvTranspose(NodeImport &n) {
+  if (failed(requireSpatial(n)) || failed(n.requireSameType(0, 1)))
+    return failure();
+  int64_t groups = intAttribute(n.node, "group", 1);
+  if (n.rank(1) != n.rank(0))
+    return n.fail("expected weights of rank " + Twine(n.rank(0)) + ", got " +
+                  Twine(n.rank(1)));
+  int64_t channels = n.shape(0)[1];
+  if (groups < 1 || channels % groups != 0 || n.shape(1)[0] != channels)
+    return n.fail("expected weights for " + Twine(channels) + " channels in " +
+                  Twine(groups) + " groups");
+  ArrayRef<int64_t> kernel = n.shape(1).drop_front(2);
+  auto given = intsAttribute(n.node, "kernel_shape", kernel.vec());
+  if (ArrayRef<int64_t>(given) != kernel)
+    return n.fail("kernel_shape differs from the weights' shape");
+  auto w = readTransposedWindows(n, kernel);
+  if (failed(w))
+    return failure();
+  int64_t filters = n.shape(1)[1] * groups;
+  RankedTensorType type = resultType(n, *w, filters);
+  if (failed(n.requireSizes(type.getShape())))
+    return failure();
+  // The weights are those of the convolution that goes the other way.
+  Value result = graph::ConvInputGradOp::create(
+      n.builder, n.loc, type, to2D(n, n.value(0)), to2D(n, n.value(1)),
+      n.builder.getDenseI64ArrayAttr(w->strides),
+      n.builder.getDenseI64ArrayAttr(w->pads()),
+      n.builder.getDenseI64ArrayAttr(w->dilations),
+      n.builder.getI64IntegerAttr(groups));
+  if (n.has(2) && n.splat(2) != 0) {
+    if (failed(n.requireSameType(0, 2)))
+      return failure();
+    if (n.shape(2) != ArrayRef<int64_t>{filters})
+      return n.fail("expected a bias of " + Twine(filters) + " elements");
+    Value bias = graph::buildBroadcast(n.builder, n.loc, n.value(2), type, {1});
+    result = arith::AddFOp::create(n.builder, n.loc, result, bias);
+  }
+  n.setResult(from2D(n, result));
+  return success();
+}
+
 template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
   if (failed(requireSpatial(n)))
     return failure();
@@ -223,5 +331,6 @@ template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
 void ingest::addConvHandlers(HandlerTable &table) {
   table["AveragePool"] = importPool<graph::PoolKind::Average>;
   table["Conv"] = importConv;
+  table["ConvTranspose"] = importConvTranspose;
   table["MaxPool"] = importPool<graph::PoolKind::Max>;
 }

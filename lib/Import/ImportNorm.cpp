@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Softmax, batch norm and dropout. Train mode is the compiler's decision: what
-// the exporter wrote into `training_mode` does not matter.
+// Softmax, batch, instance and local response norm, dropout. Train mode is the
+// compiler's decision: what the exporter wrote into `training_mode` does not
+// matter.
 
 #include "NodeImport.h"
 
@@ -69,6 +70,82 @@ static LogicalResult importBatchNorm(NodeImport &n) {
   return success();
 }
 
+/// Batch norm of one image whose channels are those of all images.
+static LogicalResult importInstanceNorm(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  if (n.rank(0) < 3)
+    return n.fail("expected spatial dimensions, got rank " + Twine(n.rank(0)));
+  int64_t batch = n.shape(0)[0], channels = n.shape(0)[1];
+  SmallVector<Value> perChannel;
+  for (size_t i : {1, 2}) {
+    if (failed(n.requireSameType(0, i)))
+      return failure();
+    if (n.shape(i) != ArrayRef<int64_t>{channels})
+      return n.fail("expected one element of input '" + n.node.input(i) +
+                    "' per channel (" + Twine(channels) + ")");
+    Value repeated = n.broadcastTo(i, {batch, channels});
+    perChannel.push_back(n.reshape(repeated, {batch * channels}));
+  }
+  SmallVector<int64_t> shape(n.shape(0).drop_front(2));
+  shape.insert(shape.begin(), {1, batch * channels});
+  Value x = n.reshape(n.value(0), shape);
+  Type statistic = perChannel[0].getType();
+  Value y =
+      graph::BatchNormTrainOp::create(
+          n.builder, n.loc, TypeRange{x.getType(), statistic, statistic}, x,
+          perChannel[0], perChannel[1],
+          n.builder.getF64FloatAttr(floatAttribute(n.node, "epsilon", 1e-5f)))
+          ->getResult(0);
+  n.setResult(n.reshape(y, n.shape(0)));
+  return success();
+}
+
+/// x / (bias + alpha / size sum)^beta, where the sum of squares over
+/// neighbouring channels is a product with a band matrix.
+static LogicalResult importLRN(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  if (n.rank(0) < 2)
+    return n.fail("expected [batch, channels, ...], got rank " +
+                  Twine(n.rank(0)));
+  int64_t size = intAttribute(n.node, "size", 0), rank = n.rank(0);
+  int64_t channels = n.shape(0)[1];
+  if (size < 1)
+    return n.fail("expected a positive size, got " + Twine(size));
+  if (failed(n.requireSizes({channels, channels})))
+    return failure();
+  double alpha = floatAttribute(n.node, "alpha", 1e-4f);
+  Literal band;
+  band.elementType = onnxTypeOf(n.type(0).getElementType());
+  band.shape = {channels, channels};
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t other = 0; other < channels; ++other)
+      band.floats.push_back(other >= c - (size - 1) / 2 && other <= c + size / 2
+                                ? alpha / static_cast<double>(size)
+                                : 0.0);
+  Value weights = materialize(
+      band, RankedTensorType::get(band.shape, n.type(0).getElementType()),
+      n.builder, n.loc);
+  Value x = n.value(0);
+  Value squares = arith::MulFOp::create(n.builder, n.loc, x, x);
+  Value sum = graph::ContractOp::create(
+      n.builder, n.loc, squares, weights, ArrayRef<int64_t>{},
+      ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1});
+  SmallVector<int64_t> permutation = {0, rank - 1};
+  llvm::append_range(permutation, llvm::seq<int64_t>(1, rank - 1));
+  sum =
+      graph::TransposeOp::create(n.builder, n.loc, n.type(0), sum, permutation);
+  Value base = arith::AddFOp::create(
+      n.builder, n.loc, sum,
+      n.splatLike(x, floatAttribute(n.node, "bias", 1.0)));
+  Value power = math::PowFOp::create(
+      n.builder, n.loc, base,
+      n.splatLike(x, floatAttribute(n.node, "beta", 0.75)));
+  n.setResult(arith::DivFOp::create(n.builder, n.loc, x, power));
+  return success();
+}
+
 static LogicalResult importDropout(NodeImport &n) {
   if (failed(n.requireFloat(0)))
     return failure();
@@ -98,6 +175,8 @@ static LogicalResult importDropout(NodeImport &n) {
 void ingest::addNormHandlers(HandlerTable &table) {
   table["BatchNormalization"] = importBatchNorm;
   table["Dropout"] = importDropout;
+  table["InstanceNormalization"] = importInstanceNorm;
+  table["LRN"] = importLRN;
   table["LogSoftmax"] = importSoftmaxLike<graph::LogSoftmaxOp>;
   table["Softmax"] = importSoftmaxLike<graph::SoftmaxOp>;
 }

@@ -22,6 +22,7 @@ static const HandlerTable &handlers() {
     addLinearHandlers(table);
     addNormHandlers(table);
     addReduceHandlers(table);
+    addResizeHandlers(table);
     addShapeHandlers(table);
     return table;
   }();

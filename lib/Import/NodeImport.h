@@ -125,6 +125,7 @@ void addElementwiseHandlers(HandlerTable &table);
 void addLinearHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
 void addReduceHandlers(HandlerTable &table);
+void addResizeHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);
 
 /// A constant with the elements of a literal; its type must be one of ours.
