@@ -8,11 +8,6 @@
 namespace bessemer::runtime {
 namespace {
 
-bool isFloat(ElementType type) {
-  return type == ElementType::F32 || type == ElementType::F64 ||
-         type == ElementType::F16 || type == ElementType::BF16;
-}
-
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);

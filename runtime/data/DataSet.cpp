@@ -130,6 +130,36 @@ const Array *DataSet::column(std::string_view name) const {
   return nullptr;
 }
 
+Status DataSet::cutWindows(int64_t n) {
+  if (arrays.size() != 1)
+    return Status::invalidInput(
+        "--window: expected one data column, a sequence of tokens, got " +
+        str());
+  NamedArray &tokens = arrays.front();
+  TensorType &type = tokens.array.type;
+  if (tokens.name == "labels")
+    return Status::invalidInput("--window: the labels are the tokens that "
+                                "follow: give the tokens under the input's "
+                                "name, not as 'labels'");
+  // A scalar or a table is no sequence, and there is nothing after a number.
+  if (type.shape.size() != 1 || isFloat(type.element))
+    return Status::invalidInput("--window: data column '" + tokens.name +
+                                "': expected a sequence of whole numbers, "
+                                "got " +
+                                type.str());
+  if (n < 1 || type.shape[0] <= n)
+    return Status::invalidInput("--window: data column '" + tokens.name +
+                                "': expected more tokens than the window's " +
+                                std::to_string(n) + ", got " +
+                                std::to_string(type.shape[0]));
+  // Every row needs the token after its last one.
+  type.shape = {(type.shape[0] - 1) / n, n};
+  NamedArray labels = {"labels", tokens.array};
+  labels.array.data += elementSize(type.element);
+  arrays.push_back(std::move(labels));
+  return {};
+}
+
 std::string DataSet::str() const { return listOf(arrays); }
 
 } // namespace bessemer::runtime

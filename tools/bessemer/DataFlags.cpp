@@ -9,6 +9,10 @@ namespace {
 using namespace runtime;
 
 constexpr Flag columns[] = {
+    {"window", FlagKind::Integer, "N",
+     "cut one column of tokens into rows of N; labels are the tokens that "
+     "follow",
+     nullptr, 1},
     {"map", FlagKind::Pairs, "INPUT=COLUMN",
      "which data column feeds which input (default: the one of its name)"},
     {"scale", FlagKind::Number, "X",
@@ -31,7 +35,7 @@ constexpr Flag device[] = {
 
 std::span<const Flag> columnFlags() { return columns; }
 std::span<const Flag> normalizationFlags() {
-  return std::span(columns).subspan(1);
+  return std::span(columns).subspan(2);
 }
 std::span<const Flag> deviceFlags() { return device; }
 
@@ -94,6 +98,8 @@ bindData(const Arguments &arguments, const char *flag, const Program &program,
   Expected<DataSet> data = DataSet::open(arguments.list(flag));
   if (!data)
     return data.status();
+  if (std::optional<int64_t> window = arguments.integer("window"))
+    BESSEMER_RETURN_IF_ERROR(data->cutWindows(*window));
   BindOptions options;
   for (const auto &[input, column] : arguments.pairs("map"))
     options.columns[input] = column;

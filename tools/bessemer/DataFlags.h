@@ -9,7 +9,7 @@
 
 namespace bessemer::tool {
 
-/// How columns become inputs: map, scale, mean, std.
+/// How columns become inputs: window, map, scale, mean, std.
 std::span<const Flag> columnFlags();
 /// Of these scale, mean and std, and what was given for them.
 std::span<const Flag> normalizationFlags();

@@ -52,6 +52,11 @@ public:
   std::span<const NamedArray> columns() const { return arrays; }
   /// Null when there is none.
   const Array *column(std::string_view name) const;
+  /// For language models: cuts the only column, a sequence t of tokens, into
+  /// rows that do not overlap. Row i of the column becomes t[i n .. i n + n-1],
+  /// and row i of a new column `labels` the same, one further. A rest that is
+  /// no whole row is left out.
+  Status cutWindows(int64_t n);
   /// "images u8[60000x28x28], labels u8[60000]".
   std::string str() const;
 

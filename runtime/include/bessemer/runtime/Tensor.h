@@ -40,6 +40,11 @@ constexpr size_t elementSize(ElementType type) {
   return sizes[static_cast<uint8_t>(type)];
 }
 
+constexpr bool isFloat(ElementType type) {
+  return type == ElementType::F32 || type == ElementType::F64 ||
+         type == ElementType::F16 || type == ElementType::BF16;
+}
+
 /// "f32", "i64", "bool", ...
 BESSEMER_RUNTIME_EXPORT std::string_view elementName(ElementType type);
 /// The inverse of elementName; nothing for an unknown name.

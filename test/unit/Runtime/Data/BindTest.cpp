@@ -214,3 +214,48 @@ TEST(Bind, ChecksClasses) {
       HasSubstr("'labels', row 1: expected a label in [0, 10), got "
                 "10"));
 }
+
+TEST(Bind, CutsTokensIntoWindows) {
+  // 0 .. 9: the 10 has no follower, so there are two whole rows of 4.
+  DataSet data =
+      dataSet({column<uint8_t>("x", {11}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10})});
+  ASSERT_TRUE(data.cutWindows(4).ok());
+  EXPECT_EQ(data.str(), "x u8[2x4], labels u8[2x4]");
+  auto bound =
+      BoundData::bind(data,
+                      std::vector{input("x", ElementType::I64, {1, 4}),
+                                  input("labels", ElementType::I64, {1, 4})},
+                      {});
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  EXPECT_EQ((*bound)->rows(), 2);
+  EXPECT_THAT(rowOf<int64_t>(**bound, 0, 0), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(rowOf<int64_t>(**bound, 1, 0), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(rowOf<int64_t>(**bound, 0, 1), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(rowOf<int64_t>(**bound, 1, 1), ElementsAre(5, 6, 7, 8));
+}
+
+TEST(Bind, WindowsReachTheLastToken) {
+  DataSet data = dataSet({column<int16_t>("x", {5}, {5, 6, 7, 8, 9})});
+  ASSERT_TRUE(data.cutWindows(2).ok());
+  EXPECT_EQ(data.column("x")->type.shape, (Shape{2, 2}));
+  EXPECT_THAT(values<int16_t>(*data.column("labels")), ElementsAre(6, 7, 8, 9));
+}
+
+TEST(Bind, RefusesWhatIsNoSequence) {
+  auto error = [](const std::vector<NamedArray> &columns, int64_t n) {
+    Status status = dataSet(columns).cutWindows(n);
+    return status.ok() ? "no error" : status.message();
+  };
+  EXPECT_THAT(error({column<float>("x", {3}, {1, 2, 3})}, 2),
+              HasSubstr("expected a sequence of whole numbers, got f32[3]"));
+  EXPECT_THAT(error({column<uint8_t>("x", {1, 2}, {1, 2})}, 1),
+              HasSubstr("got u8[1x2]"));
+  EXPECT_THAT(error({column<uint8_t>("x", {3}, {1, 2, 3})}, 3),
+              HasSubstr("more tokens than the window's 3, got 3"));
+  EXPECT_THAT(error({column<uint8_t>("x", {3}, {1, 2, 3}),
+                     column<uint8_t>("z", {3}, {1, 2, 3})},
+                    2),
+              HasSubstr("expected one data column"));
+  EXPECT_THAT(error({column<uint8_t>("labels", {3}, {1, 2, 3})}, 2),
+              HasSubstr("not as 'labels'"));
+}
