@@ -303,3 +303,162 @@ func.func @f(%x: tensor<2x3xf32>, %labels: tensor<3xi64>) {
   %0, %1 = graph.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<3xi64>) -> (tensor<2xf32>, tensor<2xf32>)
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) {
+  // expected-error @+1 {{expected x [batch, channels, ...], got}}
+  %0 = graph.batch_norm %x, %x, %x, %x, %x {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64}
+      : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %c: tensor<3xf32>, %d: tensor<4xf32>) {
+  // expected-error @+1 {{expected mean of type 'tensor<3xf32>', got 'tensor<4xf32>'}}
+  %0 = graph.batch_norm %x, %c, %c, %d, %c {epsilon = 1.0e-5 : f64, momentum = 0.9 : f64}
+      : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %c: tensor<3xf32>, %d: tensor<4xf32>) {
+  // expected-error @+1 {{expected epsilon of at least 0, got -1}}
+  %0 = graph.batch_norm %x, %c, %c, %c, %c {epsilon = -1.0 : f64, momentum = 0.9 : f64}
+      : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %c: tensor<3xf32>, %d: tensor<4xf32>) {
+  // expected-error @+1 {{expected momentum in [0, 1], got 2}}
+  %0 = graph.batch_norm %x, %c, %c, %c, %c {epsilon = 1.0e-5 : f64, momentum = 2.0 : f64}
+      : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %c: tensor<3xf32>, %d: tensor<4xf32>) {
+  // expected-error @+1 {{expected variance of type 'tensor<3xf32>', got 'tensor<4xf32>'}}
+  %0:3 = graph.batch_norm_train %x, %c, %c {epsilon = 1.0e-5 : f64}
+      : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3x4xf32>, tensor<3xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %c: tensor<3xf32>, %d: tensor<4xf32>) {
+  // expected-error @+1 {{expected dx of type 'tensor<2x3x4xf32>', got 'tensor<2x3x5xf32>'}}
+  %0:3 = graph.batch_norm_grad %x, %c, %c, %c, %x {epsilon = 1.0e-5 : f64}
+      : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x5xf32>, tensor<3xf32>, tensor<3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %s: !graph.step) {
+  // expected-error @+1 {{expected ratio in [0, 1], got 1.5}}
+  %0 = graph.dropout %x, %s {ratio = 1.5 : f64, id = 0 : i64} : (tensor<2x3xf32>, !graph.step) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %s: !graph.step) {
+  // expected-error @+1 {{expected the result of type 'tensor<2x3xf32>', got 'tensor<2x4xf32>'}}
+  %0 = graph.dropout %x, %s {ratio = 0.5 : f64, id = 0 : i64} : (tensor<2x3xf32>, !graph.step) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %l: tensor<2xi64>) {
+  // expected-error @+1 {{expected lse of type 'tensor<2xf32>', got 'tensor<3xf32>'}}
+  %0:2 = graph.cross_entropy %x, %l {ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<2xi64>) -> (tensor<2xf32>, tensor<3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %l: tensor<2xi64>, %d: tensor<2xf32>) {
+  // expected-error @+1 {{expected label_smoothing in [0, 1], got 1.5}}
+  %0 = graph.cross_entropy_grad %x, %l, %d, %d {ignore_index = -100 : i64, label_smoothing = 1.5 : f64}
+      : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %l: tensor<2xi64>, %d: tensor<2xf32>) {
+  // expected-error @+1 {{expected the result of type 'tensor<2x3xf32>', got 'tensor<2x4xf32>'}}
+  %0 = graph.cross_entropy_grad %x, %l, %d, %d {ignore_index = -100 : i64}
+      : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%g: tensor<4xf32>) {
+  // expected-error @+1 {{expected a result of rank 0, got 'tensor<1xf32>'}}
+  %0 = graph.square_sum %g : (tensor<4xf32>) -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%g: tensor<4xf64>) {
+  // expected-error @+1 {{expected gradients of element type 'f32', got 'tensor<4xf64>'}}
+  %0 = graph.square_sum %g : (tensor<4xf64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%p: tensor<4xf32>, %q: tensor<5xf32>, %s: tensor<f32>) {
+  // expected-error @+1 {{expected a buffer and a new buffer with momentum and neither without, got momentum 0.9}}
+  %0 = graph.sgd %p, %p, %s, %s, %s {momentum = 0.9 : f64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%p: tensor<4xf32>, %q: tensor<5xf32>, %s: tensor<f32>) {
+  // expected-error @+1 {{expected gradient of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %0 = graph.sgd %p, %q, %s, %s, %s : (tensor<4xf32>, tensor<5xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%p: tensor<4xf32>, %q: tensor<5xf32>, %s: tensor<f32>) {
+  // expected-error @+1 {{expected beta1 in [0, 1), got 1}}
+  %0:3 = graph.adamw %p, %p, %p, %p, %s, %s, %s, %s {beta1 = 1.0 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%p: tensor<4xf32>, %q: tensor<5xf32>, %s: tensor<f32>) {
+  // expected-error @+1 {{expected gradient of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %0:3 = graph.adamw %p, %q, %p, %p, %s, %s, %s, %s {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
+      : (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%p: tensor<4xf32>, %q: tensor<5xf32>, %s: tensor<f32>) {
+  // expected-error @+1 {{expected learning_rate of type 'tensor<f32>', got 'tensor<4xf32>'}}
+  %0:3 = graph.adamw %p, %p, %p, %p, %p, %s, %s, %s {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}

@@ -246,7 +246,7 @@ func.func @f(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>) {
 // -----
 
 func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<16x3x3x3xf32>) {
-  // expected-error @+1 {{expected operands of rank 4, got 'tensor<8x3x32xf32>'}}
+  // expected-error @+1 {{expected tensors of rank 4, got 'tensor<8x3x32xf32>', 'tensor<16x3x3x3xf32>' and 'tensor<8x16x32x32xf32>'}}
   %0 = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
       : (tensor<8x3x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
@@ -265,7 +265,7 @@ func.func @f(%x: tensor<8x6x28x28xf32>) {
 // -----
 
 func.func @f(%x: tensor<8x6x28xf32>) {
-  // expected-error @+1 {{expected tensors of rank 4}}
+  // expected-error @+1 {{expected rank 4 and equal batch and channels, got 'tensor<8x6x28xf32>' and 'tensor<8x6x14x14xf32>'}}
   %0 = kern.window max(%x) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
       : (tensor<8x6x28xf32>) -> tensor<8x6x14x14xf32>
   return
@@ -342,5 +342,101 @@ func.func @f(%p: tensor<4xf32>) {
 func.func @f(%p: tensor<100xf32>) {
   // expected-error @+1 {{expected a result of 2 partial sums, got 'tensor<3xf32>'}}
   %0 = kern.norm(%p) {chunk = 64 : i64} : (tensor<100xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected 2 strides, 2 dilations and 4 pads}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x3x32x32xf32>, %b: tensor<16x4x3x3xf32>) {
+  // expected-error @+1 {{expected 3 input channels in 1 groups to match weights 'tensor<16x4x3x3xf32>'}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x4x3x3xf32>) -> tensor<8x16x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected spatial dimension 0 of y to be 32, got 30}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x30x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>, %c: tensor<15xf32>) {
+  // expected-error @+1 {{expected a bias of 16 elements, got 'tensor<15xf32>'}}
+  %0 = kern.conv forward(%a, %b, %c) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>, tensor<15xf32>) -> tensor<8x16x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x16x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
+  // expected-error @+1 {{expected spatial dimension 1 of y to be 30, got 32}}
+  %0 = kern.conv input_grad(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x16x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x3x32x30xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x3x32x32xf32>, %b: tensor<8x16x32x32xf32>) {
+  // expected-error @+1 {{expected spatial dimension 0 of y to be 30, got 32}}
+  %0 = kern.conv weight_grad(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<8x16x32x32xf32>) -> tensor<16x3x5x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x6x28x28xf32>) {
+  // expected-error @+1 {{expected 2 window sizes, 2 strides, 2 dilations and 4 pads}}
+  %0 = kern.window max(%a) {window = array<i64: 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>) -> tensor<8x6x14x14xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x6x28x28xf32>, %b: tensor<8x6x14x14xf32>) {
+  // expected-error @+1 {{expected a result of the type of x, 'tensor<8x6x28x28xf32>', got 'tensor<8x6x28x27xf32>'}}
+  %0 = kern.window max_grad(%a, %b) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x28x28xf32>, tensor<8x6x14x14xf32>) -> tensor<8x6x28x27xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x6x15x14xf32>) {
+  // expected-error @+1 {{expected the last window of spatial dimension 0 to start inside the input, got offset 28}}
+  %0 = kern.window average_grad(%a) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x6x15x14xf32>) -> tensor<8x6x28x28xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<8x6x28x28xf32>) {
+  // expected-error @+1 {{expected count_include_pad of averages only}}
+  %0 = kern.window max(%a) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, count_include_pad}
+      : (tensor<8x6x28x28xf32>) -> tensor<8x6x14x14xf32>
   return
 }

@@ -2,48 +2,14 @@
 //
 // Gradients of the composites.
 
-#include "Emitter.h"
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/Emitter.h"
 
 using namespace mlir;
 using namespace bessemer::graph;
 
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-namespace {
-/// Arithmetic on tensors at one location.
-struct Arithmetic : Emitter {
-  using Emitter::Emitter;
-
-  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
-  Value rsqrt(Value a) { return math::RsqrtOp::create(builder, loc, a); }
-  Value sum(Value a, ArrayRef<int64_t> dims) {
-    return reduce(ReduceKind::Sum, a, dims);
-  }
-  /// Repeats `a` to the shape of `other`.
-  Value broadcastLike(Value a, Value other, ArrayRef<int64_t> dims) {
-    return broadcast(a, typeOf(other), dims);
-  }
-  /// Sums over `dim` and repeats the result along it again.
-  Value sumAlong(Value a, int64_t dim) {
-    SmallVector<int64_t> kept;
-    for (int64_t other = 0; other < typeOf(a).getRank(); ++other)
-      if (other != dim)
-        kept.push_back(other);
-    return broadcastLike(sum(a, {dim}), a, kept);
-  }
-};
-} // namespace
-
 /// All dimensions but 1, those that batch norm reduces.
 static SmallVector<int64_t> normalizedDims(Value x) {
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < tensorOf(x).getRank(); ++dim)
-    if (dim != 1)
-      dims.push_back(dim);
-  return dims;
+  return Emitter::otherDims(Emitter::typeOf(x).getRank(), {1});
 }
 
 LogicalResult
@@ -54,7 +20,7 @@ SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (!dy)
     return success();
   // dx = y (dy - sum(y dy))
-  Arithmetic a(builder, getLoc());
+  Emitter a(builder, getLoc());
   Value y = getResult();
   Value inner = a.sumAlong(a.mul(y, dy), getDim());
   operandGradients[0] = a.mul(y, a.sub(dy, inner));
@@ -69,7 +35,7 @@ LogSoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (!dy)
     return success();
   // dx = dy - exp(y) sum(dy)
-  Arithmetic a(builder, getLoc());
+  Emitter a(builder, getLoc());
   Value total = a.sumAlong(dy, getDim());
   operandGradients[0] = a.sub(dy, a.mul(a.exp(getResult()), total));
   return success();
@@ -82,7 +48,7 @@ BatchNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   Value dy = resultGradients[0];
   if (!dy)
     return success();
-  Arithmetic a(builder, getLoc());
+  Emitter a(builder, getLoc());
   SmallVector<int64_t> dims = normalizedDims(getX());
   Value inverse = a.rsqrt(a.add(
       getVariance(), a.like(getVariance(), getEpsilon().convertToDouble())));
@@ -107,7 +73,7 @@ BatchNormTrainOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   operandGradients.assign(3, Value());
   auto [dy, dmean, dvariance] =
       std::tuple(resultGradients[0], resultGradients[1], resultGradients[2]);
-  Arithmetic a(builder, getLoc());
+  Emitter a(builder, getLoc());
   if (dy) {
     auto grad = BatchNormGradOp::create(
         builder, getLoc(),
@@ -115,7 +81,7 @@ BatchNormTrainOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
         getX(), getScale(), getMean(), getVariance(), dy, getEpsilonAttr());
     llvm::copy(grad.getResults(), operandGradients.begin());
   }
-  RankedTensorType type = tensorOf(getX());
+  RankedTensorType type = Emitter::typeOf(getX());
   double count = static_cast<double>(type.getNumElements()) /
                  static_cast<double>(type.getDimSize(1));
   auto addToInput = [&](Value term) {
@@ -148,7 +114,7 @@ LogicalResult
 CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                               SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
-  Arithmetic a(builder, getLoc());
+  Emitter a(builder, getLoc());
   if (Value dloss = resultGradients[0])
     operandGradients[0] = CrossEntropyGradOp::create(
         builder, getLoc(), getLogits().getType(), getLogits(), getLabels(),

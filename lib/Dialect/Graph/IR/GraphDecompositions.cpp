@@ -3,19 +3,10 @@
 // Decompositions of the normalising composites and of dropout and
 // cross-entropy. Those of the optimizers: GraphDecompositionsUpdate.cpp.
 
-#include "Emitter.h"
+#include "bessemer/Dialect/Graph/IR/Emitter.h"
 
 using namespace mlir;
 using namespace bessemer::graph;
-
-/// All dimensions of `type` but `kept`.
-static SmallVector<int64_t> otherDims(RankedTensorType type, int64_t kept) {
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (dim != kept)
-      dims.push_back(dim);
-  return dims;
-}
 
 //===----------------------------------------------------------------------===//
 // Softmax
@@ -25,7 +16,7 @@ FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getX());
   int64_t dim = getDim();
-  SmallVector<int64_t> outer = otherDims(type, dim);
+  SmallVector<int64_t> outer = e.otherDims(type.getRank(), {dim});
   Value max = e.reduce(ReduceKind::Max, getX(), {dim});
   Value shifted = e.sub(getX(), e.broadcast(max, type, outer));
   Value exp = e.exp(shifted);
@@ -37,7 +28,7 @@ FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getX());
   int64_t dim = getDim();
-  SmallVector<int64_t> outer = otherDims(type, dim);
+  SmallVector<int64_t> outer = e.otherDims(type.getRank(), {dim});
   Value max = e.reduce(ReduceKind::Max, getX(), {dim});
   Value shifted = e.sub(getX(), e.broadcast(max, type, outer));
   Value sum = e.reduce(ReduceKind::Sum, e.exp(shifted), {dim});
@@ -69,7 +60,7 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
 FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getX());
-  SmallVector<int64_t> dims = otherDims(type, 1);
+  SmallVector<int64_t> dims = e.otherDims(type.getRank(), {1});
   double count =
       static_cast<double>(type.getNumElements()) / type.getDimSize(1);
   // Two passes: the variance of large means survives in f32.
@@ -88,7 +79,7 @@ FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
 FailureOr<SmallVector<Value>> BatchNormGradOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getX());
-  SmallVector<int64_t> dims = otherDims(type, 1);
+  SmallVector<int64_t> dims = e.otherDims(type.getRank(), {1});
   double count =
       static_cast<double>(type.getNumElements()) / type.getDimSize(1);
   Value inverse =

@@ -2,7 +2,7 @@
 //
 // Decompositions of the gradient norm and the optimizers.
 
-#include "Emitter.h"
+#include "bessemer/Dialect/Graph/IR/Emitter.h"
 
 using namespace mlir;
 using namespace bessemer::graph;

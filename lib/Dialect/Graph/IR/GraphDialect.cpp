@@ -34,3 +34,9 @@ void GraphDialect::initialize() {
 #include "bessemer/Dialect/Graph/IR/GraphOps.cpp.inc"
       >();
 }
+
+Operation *GraphDialect::materializeConstant(OpBuilder &builder,
+                                             Attribute value, Type type,
+                                             Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}

@@ -3,33 +3,20 @@
 // Gradients of the primitive graph ops: shape, reductions, contractions,
 // convolution and pooling. Composites: CompositeGradients.cpp.
 
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/Emitter.h"
 
 using namespace mlir;
 using namespace bessemer::graph;
 
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 static bool isFloat(Value value) {
-  return isa<FloatType>(tensorOf(value).getElementType());
-}
-
-/// The dimensions of a tensor of rank `rank` that are not in `dims`.
-static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> dims) {
-  SmallVector<int64_t> result;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (!llvm::is_contained(dims, dim))
-      result.push_back(dim);
-  return result;
+  return isa<FloatType>(Emitter::typeOf(value).getElementType());
 }
 
 static Value buildTranspose(OpBuilder &builder, Location loc, Value value,
                             ArrayRef<int64_t> permutation) {
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return value;
-  RankedTensorType type = tensorOf(value);
+  RankedTensorType type = Emitter::typeOf(value);
   SmallVector<int64_t> shape;
   for (int64_t dim : permutation)
     shape.push_back(type.getDimSize(dim));
@@ -49,7 +36,7 @@ BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (!resultGradients[0] || !isFloat(getInput()))
     return success();
   SmallVector<int64_t> newDims =
-      otherDims(tensorOf(getResult()).getRank(), getDims());
+      Emitter::otherDims(Emitter::typeOf(getResult()).getRank(), getDims());
   operandGradients[0] = newDims.empty()
                             ? resultGradients[0]
                             : buildReduce(builder, getLoc(), ReduceKind::Sum,
@@ -78,32 +65,22 @@ TransposeOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
 /// The gradient of a product: the product of the other elements, which is
 /// product / x unless elements are zero. With one zero only that element has a
 /// gradient, with more none has.
-static Value buildProductGradient(OpBuilder &builder, ReduceOp op,
-                                  Value gradient, ArrayRef<int64_t> kept) {
-  Location loc = op.getLoc();
+static Value buildProductGradient(Emitter &e, ReduceOp op, Value gradient,
+                                  ArrayRef<int64_t> kept) {
   Value x = op.getInput();
-  RankedTensorType type = tensorOf(x);
-  Value zero = buildSplat(builder, loc, type, 0.0);
-  Value one = buildSplat(builder, loc, type, 1.0);
-  Value isZero =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, x, zero);
-  Value indicator = arith::SelectOp::create(builder, loc, isZero, one, zero);
-  Value zeros = buildBroadcast(
-      builder, loc,
-      buildReduce(builder, loc, ReduceKind::Sum, indicator, op.getDims()), type,
-      kept);
-  Value nonzero = arith::SelectOp::create(builder, loc, isZero, one, x);
-  Value product = buildBroadcast(
-      builder, loc,
-      buildReduce(builder, loc, ReduceKind::Product, nonzero, op.getDims()),
-      type, kept);
-  Value others = arith::DivFOp::create(builder, loc, product, nonzero);
+  Value zero = e.like(x, 0.0), one = e.like(x, 1.0);
+  auto along = [&](ReduceKind kind, Value value) {
+    return e.broadcastLike(e.reduce(kind, value, op.getDims()), x, kept);
+  };
+  Value isZero = e.compare(arith::CmpFPredicate::OEQ, x, zero);
+  Value indicator = e.select(isZero, one, zero);
+  Value zeros = along(ReduceKind::Sum, indicator);
+  Value nonzero = e.select(isZero, one, x);
+  Value others = e.div(along(ReduceKind::Product, nonzero), nonzero);
   // The zeros among the other elements.
-  Value otherZeros = arith::SubFOp::create(builder, loc, zeros, indicator);
-  Value hasOtherZero = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OGT, otherZeros, zero);
-  others = arith::SelectOp::create(builder, loc, hasOtherZero, zero, others);
-  return arith::MulFOp::create(builder, loc, gradient, others);
+  Value hasOtherZero =
+      e.compare(arith::CmpFPredicate::OGT, e.sub(zeros, indicator), zero);
+  return e.mul(gradient, e.select(hasOtherZero, zero, others));
 }
 
 LogicalResult
@@ -112,33 +89,26 @@ ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   operandGradients.assign(1, Value());
   if (!resultGradients[0] || !isFloat(getInput()))
     return success();
-  Location loc = getLoc();
-  RankedTensorType type = tensorOf(getInput());
-  SmallVector<int64_t> kept = otherDims(type.getRank(), getDims());
-  Value gradient = buildBroadcast(builder, loc, resultGradients[0], type, kept);
+  Emitter e(builder, getLoc());
+  Value x = getInput();
+  SmallVector<int64_t> kept = e.otherDims(e.typeOf(x).getRank(), getDims());
+  Value gradient = e.broadcastLike(resultGradients[0], x, kept);
   switch (getKind()) {
   case ReduceKind::Sum:
     operandGradients[0] = gradient;
     return success();
   case ReduceKind::Max:
   case ReduceKind::Min: {
-    Value zero = buildSplat(builder, loc, type, 0.0);
-    Value one = buildSplat(builder, loc, type, 1.0);
-    Value extreme = buildBroadcast(builder, loc, getResult(), type, kept);
-    Value wins = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                       getInput(), extreme);
-    Value indicator = arith::SelectOp::create(builder, loc, wins, one, zero);
-    Value winners = buildBroadcast(
-        builder, loc,
-        buildReduce(builder, loc, ReduceKind::Sum, indicator, getDims()), type,
-        kept);
-    Value share = arith::DivFOp::create(builder, loc, gradient, winners);
-    operandGradients[0] =
-        arith::SelectOp::create(builder, loc, wins, share, zero);
+    Value zero = e.like(x, 0.0), one = e.like(x, 1.0);
+    Value extreme = e.broadcastLike(getResult(), x, kept);
+    Value wins = e.compare(arith::CmpFPredicate::OEQ, x, extreme);
+    Value indicator = e.select(wins, one, zero);
+    Value winners = e.broadcastLike(e.sum(indicator, getDims()), x, kept);
+    operandGradients[0] = e.select(wins, e.div(gradient, winners), zero);
     return success();
   }
   case ReduceKind::Product:
-    operandGradients[0] = buildProductGradient(builder, *this, gradient, kept);
+    operandGradients[0] = buildProductGradient(e, *this, gradient, kept);
     return success();
   }
   llvm_unreachable("unknown reduce kind");
@@ -210,8 +180,9 @@ ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                  ArrayRef<int64_t> contract) {
     SmallVector<int64_t> used(batch);
     llvm::append_range(used, contract);
-    return ContractSide{batch, contract,
-                        otherDims(tensorOf(value).getRank(), used)};
+    return ContractSide{
+        batch, contract,
+        Emitter::otherDims(Emitter::typeOf(value).getRank(), used)};
   };
   ContractSide lhs = side(getLhs(), getLhsBatch(), getLhsContract());
   ContractSide rhs = side(getRhs(), getRhsBatch(), getRhsContract());

@@ -2,9 +2,10 @@
 //
 // Verifiers of graph ops: shapes and attributes agree.
 
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "Geometry.h"
 
 using namespace mlir;
+using namespace bessemer;
 using namespace bessemer::graph;
 
 static RankedTensorType tensorOf(Value value) {
@@ -43,8 +44,9 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &table) {
 
 LogicalResult StepValueOp::verify() {
   Builder builder(getContext());
-  Type element = getField() == StepField::LearningRate ? Type(builder.getF32Type())
-                                                       : builder.getI64Type();
+  Type element = getField() == StepField::LearningRate
+                     ? Type(builder.getF32Type())
+                     : builder.getI64Type();
   auto expected = RankedTensorType::get({}, element);
   if (getType() != expected)
     return emitOpError("expected result type ")
@@ -161,9 +163,7 @@ LogicalResult ContractOp::verify() {
   return success();
 }
 
-/// Checks x [n, c, h, w], w [o, c / groups, kh, kw], y [n, o, oh, ow] against
-/// the geometry, where oh = (h + pads - dilation (kh - 1) - 1) / stride + 1.
-static LogicalResult verifyConvolution(Operation *op, RankedTensorType x,
+LogicalResult graph::verifyConvolution(Operation *op, RankedTensorType x,
                                        RankedTensorType w, RankedTensorType y,
                                        ArrayRef<int64_t> strides,
                                        ArrayRef<int64_t> pads,
@@ -222,7 +222,7 @@ LogicalResult ConvWeightGradOp::verify() {
                            getDilations(), getGroups());
 }
 
-static LogicalResult verifyPool(Operation *op, RankedTensorType x,
+LogicalResult graph::verifyPool(Operation *op, RankedTensorType x,
                                 RankedTensorType y, ArrayRef<int64_t> window,
                                 ArrayRef<int64_t> strides,
                                 ArrayRef<int64_t> pads,
@@ -265,26 +265,4 @@ LogicalResult MaxPoolGradOp::verify() {
 LogicalResult AveragePoolGradOp::verify() {
   return verifyPool(*this, tensorOf(getResult()), tensorOf(getDy()),
                     getWindow(), getStrides(), getPads(), getDilations());
-}
-
-static LogicalResult verifyDim(Operation *op, Value x, int64_t dim) {
-  if (dim < 0 || dim >= tensorOf(x).getRank())
-    return op->emitOpError("expected dim below ")
-           << tensorOf(x).getRank() << ", got " << dim;
-  return success();
-}
-
-LogicalResult SoftmaxOp::verify() { return verifyDim(*this, getX(), getDim()); }
-
-LogicalResult LogSoftmaxOp::verify() {
-  return verifyDim(*this, getX(), getDim());
-}
-
-LogicalResult CrossEntropyOp::verify() {
-  RankedTensorType logits = tensorOf(getLogits());
-  if (logits.getRank() != 2 || tensorOf(getLabels()).getShape() !=
-                                   logits.getShape().take_front())
-    return emitOpError("expected logits [rows, classes] and labels [rows], got ")
-           << logits << " and " << getLabels().getType();
-  return success();
 }

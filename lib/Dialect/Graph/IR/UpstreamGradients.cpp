@@ -2,8 +2,7 @@
 //
 // Gradients of upstream arith, math and tensor ops, as external models.
 
-#include "Emitter.h"
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/Emitter.h"
 #include "mlir/IR/Matchers.h"
 #include <numbers>
 
@@ -12,17 +11,7 @@ using namespace bessemer::graph;
 
 namespace {
 
-/// Arithmetic at the location of the op that is differentiated.
-struct Arithmetic : Emitter {
-  using Emitter::Emitter;
-
-  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
-  template <typename OpTy> Value unary(Value a) {
-    return OpTy::create(builder, loc, a);
-  }
-};
-
-/// A gradient given by a function of (arithmetic, op, dy, operandGradients).
+/// A gradient given by a function of (emitter, op, dy, operandGradients).
 /// Without dy nothing flows, and the function is not called.
 template <typename OpTy, auto Rule>
 struct Gradient
@@ -33,8 +22,8 @@ struct Gradient
     operandGradients.assign(op->getNumOperands(), Value());
     if (resultGradients[0] &&
         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
-      Rule(Arithmetic(builder, op->getLoc()), cast<OpTy>(op),
-           resultGradients[0], operandGradients);
+      Rule(Emitter(builder, op->getLoc()), cast<OpTy>(op), resultGradients[0],
+           operandGradients);
     return success();
   }
 };
@@ -64,33 +53,32 @@ std::optional<double> splatValue(Value value) {
 }
 
 /// No gradient flows to any operand (integers, piecewise constant functions).
-template <typename OpTy>
-void noGradient(Arithmetic, OpTy, Value, Gradients &) {}
+template <typename OpTy> void noGradient(Emitter, OpTy, Value, Gradients &) {}
 
 //===----------------------------------------------------------------------===//
 // arith
 //===----------------------------------------------------------------------===//
 
-void addGradient(Arithmetic, arith::AddFOp, Value dy, Gradients &grads) {
+void addGradient(Emitter, arith::AddFOp, Value dy, Gradients &grads) {
   grads[0] = grads[1] = dy;
 }
 
-void subGradient(Arithmetic a, arith::SubFOp, Value dy, Gradients &grads) {
+void subGradient(Emitter a, arith::SubFOp, Value dy, Gradients &grads) {
   grads[0] = dy;
   grads[1] = a.neg(dy);
 }
 
-void mulGradient(Arithmetic a, arith::MulFOp op, Value dy, Gradients &grads) {
+void mulGradient(Emitter a, arith::MulFOp op, Value dy, Gradients &grads) {
   grads[0] = a.mul(dy, op.getRhs());
   grads[1] = a.mul(dy, op.getLhs());
 }
 
-void divGradient(Arithmetic a, arith::DivFOp op, Value dy, Gradients &grads) {
+void divGradient(Emitter a, arith::DivFOp op, Value dy, Gradients &grads) {
   grads[0] = a.div(dy, op.getRhs());
   grads[1] = a.neg(a.mul(grads[0], op.getResult()));
 }
 
-void negGradient(Arithmetic a, arith::NegFOp, Value dy, Gradients &grads) {
+void negGradient(Emitter a, arith::NegFOp, Value dy, Gradients &grads) {
   grads[0] = a.neg(dy);
 }
 
@@ -99,7 +87,7 @@ void negGradient(Arithmetic a, arith::NegFOp, Value dy, Gradients &grads) {
 /// otherwise both operands get half (as torch.maximum). A NaN loses no
 /// gradient.
 template <typename OpTy, bool IsMax>
-void extremeGradient(Arithmetic a, OpTy op, Value dy, Gradients &grads) {
+void extremeGradient(Emitter a, OpTy op, Value dy, Gradients &grads) {
   using Predicate = arith::CmpFPredicate;
   Value zero = a.like(dy, 0.0);
   auto gradientOf = [&](Value self, Value other) {
@@ -119,20 +107,18 @@ void extremeGradient(Arithmetic a, OpTy op, Value dy, Gradients &grads) {
       isConstant(op.getRhs()) ? Value() : gradientOf(op.getRhs(), op.getLhs());
 }
 
-void selectGradient(Arithmetic a, arith::SelectOp op, Value dy,
-                    Gradients &grads) {
+void selectGradient(Emitter a, arith::SelectOp op, Value dy, Gradients &grads) {
   Value zero = a.like(dy, 0.0);
   grads[1] = a.select(op.getCondition(), dy, zero);
   grads[2] = a.select(op.getCondition(), zero, dy);
 }
 
-void extGradient(Arithmetic a, arith::ExtFOp op, Value dy, Gradients &grads) {
+void extGradient(Emitter a, arith::ExtFOp op, Value dy, Gradients &grads) {
   grads[0] =
       arith::TruncFOp::create(a.builder, a.loc, op.getIn().getType(), dy);
 }
 
-void truncGradient(Arithmetic a, arith::TruncFOp op, Value dy,
-                   Gradients &grads) {
+void truncGradient(Emitter a, arith::TruncFOp op, Value dy, Gradients &grads) {
   grads[0] = arith::ExtFOp::create(a.builder, a.loc, op.getIn().getType(), dy);
 }
 
@@ -140,53 +126,53 @@ void truncGradient(Arithmetic a, arith::TruncFOp op, Value dy,
 // math
 //===----------------------------------------------------------------------===//
 
-void expGradient(Arithmetic a, math::ExpOp op, Value dy, Gradients &grads) {
+void expGradient(Emitter a, math::ExpOp op, Value dy, Gradients &grads) {
   grads[0] = a.mul(dy, op.getResult());
 }
 
-void expm1Gradient(Arithmetic a, math::ExpM1Op op, Value dy, Gradients &grads) {
+void expm1Gradient(Emitter a, math::ExpM1Op op, Value dy, Gradients &grads) {
   grads[0] = a.mul(dy, a.add(op.getResult(), a.like(dy, 1.0)));
 }
 
-void logGradient(Arithmetic a, math::LogOp op, Value dy, Gradients &grads) {
+void logGradient(Emitter a, math::LogOp op, Value dy, Gradients &grads) {
   grads[0] = a.div(dy, op.getOperand());
 }
 
-void log1pGradient(Arithmetic a, math::Log1pOp op, Value dy, Gradients &grads) {
+void log1pGradient(Emitter a, math::Log1pOp op, Value dy, Gradients &grads) {
   grads[0] = a.div(dy, a.add(op.getOperand(), a.like(dy, 1.0)));
 }
 
-void sqrtGradient(Arithmetic a, math::SqrtOp op, Value dy, Gradients &grads) {
+void sqrtGradient(Emitter a, math::SqrtOp op, Value dy, Gradients &grads) {
   grads[0] = a.div(dy, a.mul(a.like(dy, 2.0), op.getResult()));
 }
 
-void rsqrtGradient(Arithmetic a, math::RsqrtOp op, Value dy, Gradients &grads) {
+void rsqrtGradient(Emitter a, math::RsqrtOp op, Value dy, Gradients &grads) {
   Value y = op.getResult();
   grads[0] = a.mul(a.mul(dy, a.like(dy, -0.5)), a.mul(y, a.mul(y, y)));
 }
 
-void tanhGradient(Arithmetic a, math::TanhOp op, Value dy, Gradients &grads) {
+void tanhGradient(Emitter a, math::TanhOp op, Value dy, Gradients &grads) {
   Value y = op.getResult();
   grads[0] = a.mul(dy, a.sub(a.like(dy, 1.0), a.mul(y, y)));
 }
 
-void erfGradient(Arithmetic a, math::ErfOp op, Value dy, Gradients &grads) {
+void erfGradient(Emitter a, math::ErfOp op, Value dy, Gradients &grads) {
   Value x = op.getOperand();
   Value density = a.unary<math::ExpOp>(a.neg(a.mul(x, x)));
   grads[0] =
       a.mul(dy, a.mul(a.like(dy, 2.0 * std::numbers::inv_sqrtpi), density));
 }
 
-void sinGradient(Arithmetic a, math::SinOp op, Value dy, Gradients &grads) {
+void sinGradient(Emitter a, math::SinOp op, Value dy, Gradients &grads) {
   grads[0] = a.mul(dy, a.unary<math::CosOp>(op.getOperand()));
 }
 
-void cosGradient(Arithmetic a, math::CosOp op, Value dy, Gradients &grads) {
+void cosGradient(Emitter a, math::CosOp op, Value dy, Gradients &grads) {
   grads[0] = a.neg(a.mul(dy, a.unary<math::SinOp>(op.getOperand())));
 }
 
 /// 0 at 0.
-void absGradient(Arithmetic a, math::AbsFOp op, Value dy, Gradients &grads) {
+void absGradient(Emitter a, math::AbsFOp op, Value dy, Gradients &grads) {
   Value x = op.getOperand(), zero = a.like(dy, 0.0);
   Value nonnegative =
       a.select(a.compare(arith::CmpFPredicate::OEQ, x, zero), zero, dy);
@@ -194,7 +180,7 @@ void absGradient(Arithmetic a, math::AbsFOp op, Value dy, Gradients &grads) {
                       nonnegative);
 }
 
-void powGradient(Arithmetic a, math::PowFOp op, Value dy, Gradients &grads) {
+void powGradient(Emitter a, math::PowFOp op, Value dy, Gradients &grads) {
   Value base = op.getLhs(), exponent = op.getRhs();
   Value zero = a.like(dy, 0.0);
   std::optional<double> splat = splatValue(exponent);
@@ -224,13 +210,13 @@ void powGradient(Arithmetic a, math::PowFOp op, Value dy, Gradients &grads) {
 // tensor
 //===----------------------------------------------------------------------===//
 
-void collapseGradient(Arithmetic a, tensor::CollapseShapeOp op, Value dy,
+void collapseGradient(Emitter a, tensor::CollapseShapeOp op, Value dy,
                       Gradients &grads) {
   grads[0] = tensor::ExpandShapeOp::create(a.builder, a.loc, op.getSrcType(),
                                            dy, op.getReassociationIndices());
 }
 
-void expandGradient(Arithmetic a, tensor::ExpandShapeOp op, Value dy,
+void expandGradient(Emitter a, tensor::ExpandShapeOp op, Value dy,
                     Gradients &grads) {
   grads[0] = tensor::CollapseShapeOp::create(a.builder, a.loc, op.getSrcType(),
                                              dy, op.getReassociationIndices());

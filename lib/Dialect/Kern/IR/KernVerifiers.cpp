@@ -2,6 +2,7 @@
 //
 // Verifiers of the kernel families.
 
+#include "../../Graph/IR/Geometry.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
 
 using namespace mlir;
@@ -201,11 +202,29 @@ LogicalResult ConvOp::verify() {
   if (getLayouts().size() != operands + 1)
     return emitOpError("expected a layout per operand and result, got ")
            << getLayouts().size();
-  for (Value value : getInputs().take_front(2))
-    if (cast<RankedTensorType>(value.getType()).getRank() != 4)
-      return emitOpError("expected operands of rank 4, got ")
-             << value.getType();
-  return success();
+  auto tensor = [&](unsigned index) {
+    return cast<RankedTensorType>(getInputs()[index].getType());
+  };
+  auto result = cast<RankedTensorType>(getType());
+  auto verifyGeometry = [&](RankedTensorType x, RankedTensorType weight,
+                            RankedTensorType y) {
+    return graph::verifyConvolution(*this, x, weight, y, getStrides(),
+                                    getPads(), getDilations(), getGroups());
+  };
+  switch (getKind()) {
+  case ConvKind::Forward:
+    if (failed(verifyGeometry(tensor(0), tensor(1), result)))
+      return failure();
+    if (operands == 3 && tensor(2).getShape() != result.getShape().slice(1, 1))
+      return emitOpError("expected a bias of ")
+             << result.getDimSize(1) << " elements, got " << tensor(2);
+    return success();
+  case ConvKind::InputGrad: // dy, weight -> dx
+    return verifyGeometry(result, tensor(1), tensor(0));
+  case ConvKind::WeightGrad: // x, dy -> dweight
+    return verifyGeometry(tensor(0), result, tensor(1));
+  }
+  llvm_unreachable("unknown kind of convolution");
 }
 
 LogicalResult WindowOp::verify() {
@@ -213,10 +232,23 @@ LogicalResult WindowOp::verify() {
   if (getInputs().size() != expected)
     return emitOpError("expected ")
            << expected << " operands, got " << getInputs().size();
-  if (cast<RankedTensorType>(getInputs()[0].getType()).getRank() != 4 ||
-      cast<RankedTensorType>(getType()).getRank() != 4)
-    return emitOpError("expected tensors of rank 4");
-  return success();
+  // x is what the windows run over, y has an element per window.
+  Value x = getInputs()[0], y = getResult();
+  if (getKind() == WindowKind::AverageGrad)
+    std::swap(x, y);
+  if (getKind() == WindowKind::MaxGrad) {
+    y = getInputs()[1];
+    if (x.getType() != getType())
+      return emitOpError("expected a result of the type of x, ")
+             << x.getType() << ", got " << getType();
+  }
+  bool isAverage =
+      getKind() == WindowKind::Average || getKind() == WindowKind::AverageGrad;
+  if (getCountIncludePad() && !isAverage)
+    return emitOpError("expected count_include_pad of averages only");
+  return graph::verifyPool(*this, cast<RankedTensorType>(x.getType()),
+                           cast<RankedTensorType>(y.getType()), getWindow(),
+                           getStrides(), getPads(), getDilations());
 }
 
 LogicalResult UpdateOp::verify() {

@@ -61,6 +61,7 @@ def Graph_BatchNormOp : Graph_CompositeOp<"batch_norm"> {
     F64Attr:$epsilon, F64Attr:$momentum);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $scale `,` $bias `,` $mean `,` $variance attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_BatchNormTrainOp : Graph_CompositeOp<"batch_norm_train"> {
@@ -79,6 +80,7 @@ def Graph_BatchNormTrainOp : Graph_CompositeOp<"batch_norm_train"> {
   let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$mean,
     Graph_FloatTensor:$variance);
   let assemblyFormat = "$x `,` $scale `,` $bias attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_BatchNormGradOp : Graph_BackwardCompositeOp<"batch_norm_grad"> {
@@ -101,6 +103,7 @@ def Graph_BatchNormGradOp : Graph_BackwardCompositeOp<"batch_norm_grad"> {
   let results = (outs Graph_FloatTensor:$dx, Graph_FloatTensor:$dscale,
     Graph_FloatTensor:$dbias);
   let assemblyFormat = "$x `,` $scale `,` $mean `,` $variance `,` $dy attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_DropoutOp : Graph_CompositeOp<"dropout"> {
@@ -117,6 +120,7 @@ def Graph_DropoutOp : Graph_CompositeOp<"dropout"> {
   let arguments = (ins Graph_FloatTensor:$x, Graph_StepType:$step, F64Attr:$ratio, I64Attr:$id);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $step attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_CrossEntropyOp : Graph_CompositeOp<"cross_entropy"> {
@@ -155,6 +159,7 @@ def Graph_CrossEntropyGradOp : Graph_BackwardCompositeOp<"cross_entropy_grad"> {
     DefaultValuedAttr<F64Attr, "0.0">:$label_smoothing);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$logits `,` $labels `,` $lse `,` $dloss attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_SquareSumOp : Graph_BackwardCompositeOp<"square_sum"> {
@@ -169,6 +174,7 @@ def Graph_SquareSumOp : Graph_BackwardCompositeOp<"square_sum"> {
   let arguments = (ins Variadic<Graph_FloatTensor>:$gradients);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$gradients attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Graph_SgdOp : Graph_BackwardCompositeOp<"sgd"> {
@@ -198,6 +204,7 @@ def Graph_SgdOp : Graph_BackwardCompositeOp<"sgd"> {
     $parameter `,` $gradient `,` $learning_rate `,` $gradient_scale `,` $first
     (`buffer` $buffer^)? attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def Graph_AdamWOp : Graph_BackwardCompositeOp<"adamw"> {
@@ -225,6 +232,7 @@ def Graph_AdamWOp : Graph_BackwardCompositeOp<"adamw"> {
   let results = (outs Graph_FloatTensor:$new_parameter,
     Graph_FloatTensor:$new_exp_avg, Graph_FloatTensor:$new_exp_avg_sq);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 #endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHCOMPOSITES_TD

@@ -49,7 +49,7 @@ def Graph_StateOp : Graph_Op<"state", [Symbol]> {
     ElementsAttr:$init,
     OptionalAttr<StrAttr>:$why);
   let assemblyFormat = [{
-    $sym_name $role (`trainable` $trainable^)? `:` $type `=` $init attr-dict
+    $sym_name `` $role (`trainable` $trainable^)? `:` $type `=` $init attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -94,7 +94,7 @@ def Graph_StepValueOp : Graph_Op<"step_value", [Pure]> {
     Graph_StepFieldAttr:$field,
     Graph_StepType:$step);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$field $step attr-dict `:` type($result)";
+  let assemblyFormat = "`` $field $step attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -166,7 +166,7 @@ def Graph_ReduceOp : Graph_PureOp<"reduce"> {
     Graph_ReduceKindAttr:$kind,
     Graph_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$kind $input `dims` `=` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "`` $kind $input `dims` `=` $dims attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -279,7 +279,7 @@ def Graph_PoolOp : Graph_PoolOpBase<"pool"> {
   let arguments = !con((ins Graph_PoolKindAttr:$kind,
                             Graph_FloatTensor:$x), geometry,
                        (ins UnitAttr:$count_include_pad));
-  let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $kind $x attr-dict `:` functional-type(operands, results)";
 }
 
 def Graph_MaxPoolGradOp : Graph_PoolOpBase<"max_pool_grad"> {

@@ -114,6 +114,11 @@ def Kern_ColumnsOp : Kern_FoldingOp<"columns"> {
 
 def Kern_YieldOp : Kern_Op<"yield", [Pure, ReturnLike, Terminator]> {
   let summary = "the results of a kernel region, one value per result";
+  let description = [{
+    ```mlir
+    kern.yield %a, %b : f32, i64
+    ```
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{}]>];
@@ -130,7 +135,7 @@ def Kern_FoldOp : Kern_Op<"fold", [Pure, SameOperandsAndResultType]> {
   }];
   let arguments = (ins Kern_FoldKindAttr:$kind, AnyType:$value);
   let results = (outs AnyType:$result);
-  let assemblyFormat = "$kind $value attr-dict `:` type($value)";
+  let assemblyFormat = "`` $kind $value attr-dict `:` type($value)";
 }
 
 def Kern_IndexOp : Kern_Op<"index", [Pure]> {
@@ -226,7 +231,7 @@ def Kern_ConvOp : Kern_KernelOp<"conv"> {
     DefaultValuedAttr<I64Attr, "1">:$groups, Kern_ScheduleAttr:$schedule);
   let results = (outs Kern_FloatTensor:$result);
   let assemblyFormat = [{
-    $kind `(` $inputs `)` `layouts` `=` $layouts attr-dict `:` functional-type($inputs, $result)
+    `` $kind `(` $inputs `)` `layouts` `=` $layouts attr-dict `:` functional-type($inputs, $result)
   }];
 }
 
@@ -248,7 +253,7 @@ def Kern_WindowOp : Kern_KernelOp<"window"> {
     DenseI64ArrayAttr:$dilations, UnitAttr:$count_include_pad,
     OptionalAttr<Kern_ScheduleAttr>:$schedule);
   let results = (outs Kern_FloatTensor:$result);
-  let assemblyFormat = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = "`` $kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
 }
 
 //===----------------------------------------------------------------------===//
