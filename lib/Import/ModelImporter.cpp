@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The walk over the nodes: folds what is known, asks the op tables for the
-// rest, and goes on after an error so that all of them are reported.
+// The module around the nodes: states, inputs, initializers, outputs.
 
 #include "ModelImporter.h"
-#include "NodeImport.h"
+#include "GraphImporter.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
@@ -18,6 +17,7 @@ static const HandlerTable &handlers() {
   static const HandlerTable table = [] {
     HandlerTable table;
     addConvHandlers(table);
+    addEinsumHandler(table);
     addElementwiseHandlers(table);
     addLinearHandlers(table);
     addNormHandlers(table);
@@ -29,8 +29,13 @@ static const HandlerTable &handlers() {
   return table;
 }
 
+Handler ingest::handlerOf(const std::string &op) {
+  return handlers().lookup(op);
+}
+
 bool ingest::isKnownOp(const std::string &op) {
-  return handlers().contains(op) || isFoldable(op);
+  return handlers().contains(op) || isFoldable(op) || op == "If" ||
+         op == "Loop" || isSequenceOp(op);
 }
 
 namespace {
@@ -42,7 +47,12 @@ public:
                 std::vector<InitializerInfo> &roles,
                 ImportDiagnostics &diagnostics)
       : source(source), normalized(normalized), roles(roles),
-        diagnostics(diagnostics), builder(&context) {
+        diagnostics(diagnostics), builder(&context),
+        nodes(
+            normalized.model.graph(), normalized.origins, source.label, builder,
+            state,
+            [this](const std::string &name) { return importInitializer(name); },
+            diagnostics) {
     state.step = [this] { return stepArgument(); };
     state.duplicateState = [this](graph::ReadOp read, const std::string &name) {
       return duplicateState(read, name);
@@ -67,20 +77,16 @@ private:
     diagnostics.errors.push_back((source.label + ": " + what).str());
   }
 
-  void countUses();
   void importInputs();
-  void importNode(const onnx::NodeProto &node);
   void importOutputs();
-  /// The value of a name, or null after an error that made it unknown.
-  Imported *lookUp(const std::string &name);
-  Imported *importInitializer(const std::string &name, const Known &known);
+  /// The initializer of a name, or null when there is none or after an error.
+  Imported *importInitializer(const std::string &name);
   graph::StateOp createState(const Initializer &initializer,
                              const InitializerInfo &info);
   Value readState(const std::string &name, RankedTensorType type);
   Value duplicateState(graph::ReadOp read, const std::string &name);
   Value stepArgument();
   void eraseDeadOps();
-  Location locationOf(const NodeOrigin &origin);
 
   const ModelSource &source;
   const NormalizedModel &normalized;
@@ -95,8 +101,9 @@ private:
   std::map<std::string, Known> initializers;
   /// Those whose data is in the normalised model.
   std::map<std::string, const onnx::TensorProto *> inlined;
-  std::map<std::string, Imported> values;
-  std::map<std::string, unsigned> uses;
+  /// Initializers that were asked for.
+  std::map<std::string, Imported> importedInitializers;
+  GraphImporter nodes;
   Value step;
 };
 
@@ -122,30 +129,6 @@ static DenseResourceElementsAttr resourceOf(const Initializer &initializer,
                                             RankedTensorType type) {
   return DenseResourceElementsAttr::get(type, initializer.name,
                                         blobOf(initializer));
-}
-
-Location ModelImporter::locationOf(const NodeOrigin &origin) {
-  Location line = origin.file.empty()
-                      ? Location(UnknownLoc::get(builder.getContext()))
-                      : Location(FileLineColLoc::get(
-                            builder.getContext(), origin.file, origin.line, 0));
-  return NameLoc::get(builder.getStringAttr(origin.name), line);
-}
-
-void ModelImporter::countUses() {
-  std::function<void(const onnx::GraphProto &)> count =
-      [&](const onnx::GraphProto &graph) {
-        for (const auto &node : graph.node()) {
-          for (const auto &input : node.input())
-            ++uses[input];
-          for (const auto &attribute : node.attribute())
-            if (attribute.has_g())
-              count(attribute.g());
-        }
-        for (const auto &output : graph.output())
-          ++uses[output.name()];
-      };
-  count(normalized.model.graph());
 }
 
 void ModelImporter::importInputs() {
@@ -178,7 +161,7 @@ void ModelImporter::importInputs() {
   Block *body = function.addEntryBlock();
   for (auto [i, name] : llvm::enumerate(names)) {
     function.setArgAttr(i, graph::kNameAttr, builder.getStringAttr(name));
-    Imported &value = values[name.str()];
+    Imported &value = nodes.define(name.str());
     value.value = body->getArgument(i);
     value.type = cast<RankedTensorType>(types[i]);
   }
@@ -231,10 +214,16 @@ Value ModelImporter::duplicateState(graph::ReadOp read,
   return readState(name, cast<RankedTensorType>(read.getType()));
 }
 
-Imported *ModelImporter::importInitializer(const std::string &name,
-                                           const Known &known) {
+Imported *ModelImporter::importInitializer(const std::string &name) {
+  if (auto it = importedInitializers.find(name);
+      it != importedInitializers.end())
+    return &it->second;
+  auto found = initializers.find(name);
+  if (found == initializers.end())
+    return nullptr;
+  const Known &known = found->second;
   const Initializer &initializer = *known.initializer;
-  Imported &imported = values[name];
+  Imported &imported = importedInitializers[name];
   Type element = elementTypeOf(builder.getContext(), initializer.elementType);
   if (element)
     imported.type = RankedTensorType::get(initializer.shape, element);
@@ -252,12 +241,12 @@ Imported *ModelImporter::importInitializer(const std::string &name,
     fail("initializer '" + name + "' has element type " +
          elementTypeName(initializer.elementType) +
          "; expected float, double, int64, int32, int8 or bool");
-    values.erase(name);
+    importedInitializers.erase(name);
     return nullptr;
   }
   if (std::string problem = sizeProblem(initializer.shape); !problem.empty()) {
     fail("initializer '" + name + "': " + problem);
-    values.erase(name);
+    importedInitializers.erase(name);
     return nullptr;
   }
   if (isState) {
@@ -276,113 +265,17 @@ Imported *ModelImporter::importInitializer(const std::string &name,
   return &imported;
 }
 
-Imported *ModelImporter::lookUp(const std::string &name) {
-  if (auto it = values.find(name); it != values.end())
-    return &it->second;
-  auto it = initializers.find(name);
-  return it == initializers.end() ? nullptr
-                                  : importInitializer(name, it->second);
-}
-
-void ModelImporter::importNode(const onnx::NodeProto &node) {
-  NodeOrigin origin = normalized.origins.find(node);
-  auto report = [&](const Twine &what) {
-    // The user knows the op that this one is a part of.
-    std::string part = node.op_type() == origin.op ? "" : node.op_type() + ": ";
-    fail(Origins::describe(origin) + ": " + part + what);
-  };
-  std::vector<Imported *> operands;
-  std::vector<FoldOperand> foldOperands;
-  for (const std::string &input : node.input()) {
-    FoldOperand foldOperand;
-    Imported *operand = nullptr;
-    if (!input.empty()) {
-      operand = lookUp(input);
-      if (!operand)
-        return; // follows from an error that is reported already
-      foldOperand.present = true;
-      foldOperand.literal = operand->literal ? &*operand->literal : nullptr;
-      if (operand->literal) {
-        foldOperand.elementType = operand->literal->elementType;
-        foldOperand.shape = operand->literal->shape;
-      } else {
-        foldOperand.elementType = onnxTypeOf(operand->type.getElementType());
-        foldOperand.shape = operand->type.getShape();
-      }
-    }
-    operands.push_back(operand);
-    foldOperands.push_back(foldOperand);
-  }
-
-  if (auto literal = foldNode(node, foldOperands)) {
-    Imported &result = values[node.output(0)];
-    if (Type element =
-            elementTypeOf(builder.getContext(), literal->elementType))
-      result.type = RankedTensorType::get(literal->shape, element);
-    result.literal = std::move(*literal);
-    return;
-  }
-  auto handler = handlers().find(node.op_type());
-  if (handler == handlers().end() || !node.domain().empty()) {
-    bool isKnown = llvm::all_of(operands, [](const Imported *operand) {
-      return !operand || operand->literal;
-    });
-    report(!isFoldable(node.op_type()) ? "unsupported op"
-           : isKnown ? "cannot be computed: its inputs, attributes or the "
-                       "size of its result are not valid"
-                     : "unsupported on values that are only known when "
-                       "running");
-    return;
-  }
-  for (auto [i, operand] : llvm::enumerate(operands))
-    if (operand && !operand->type) {
-      report("input '" + Twine(node.input(i)) +
-             "' has the unsupported element type " +
-             elementTypeName(operand->literal->elementType));
-      return;
-    }
-  // Lists of axes and sizes may be empty, what is computed with may not.
-  for (auto [i, operand] : llvm::enumerate(operands))
-    if (operand && !(operand->literal && !operand->literal->isFloat() &&
-                     operand->literal->shape == std::vector<int64_t>{0}))
-      if (std::string problem = sizeProblem(operand->type.getShape());
-          !problem.empty()) {
-        report("input '" + Twine(node.input(i)) + "': " + problem);
-        return;
-      }
-
-  unsigned used = 0;
-  for (auto [i, output] : llvm::enumerate(node.output()))
-    if (!output.empty() && uses.count(output) && i < 32)
-      used |= 1u << i;
-  NodeImport context(node, operands, used, builder, locationOf(origin), state);
-  if (failed(handler->second(context))) {
-    report(context.getError());
-    return;
-  }
-  for (Value result : context.getResults())
-    if (std::string problem =
-            sizeProblem(cast<RankedTensorType>(result.getType()).getShape());
-        !problem.empty()) {
-      report(problem);
-      return;
-    }
-  for (auto [result, output] : llvm::zip(context.getResults(), node.output())) {
-    if (output.empty())
-      continue;
-    Imported &value = values[output];
-    value.value = result;
-    value.type = cast<RankedTensorType>(result.getType());
-  }
-}
-
 void ModelImporter::importOutputs() {
   SmallVector<Value> results;
   SmallVector<Attribute> names;
   for (const auto &output : normalized.model.graph().output()) {
-    Imported *value = lookUp(output.name());
+    Imported *value = nodes.lookUp(output.name());
     if (!value)
       continue; // follows from an error that is reported already
+    if (value->list) {
+      fail("output '" + output.name() + "' is a sequence; expected a tensor");
+      continue;
+    }
     if (!value->type) {
       fail("output '" + output.name() + "' has the unsupported element type " +
            elementTypeName(value->literal->elementType));
@@ -429,7 +322,6 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
       !producer.empty())
     (*module)->setAttr("graph.producer", builder.getStringAttr(producer));
   builder.setInsertionPointToEnd(module->getBody());
-  countUses();
   importInputs();
   if (diagnostics.errors.size() != errors)
     return failure(); // the nodes would only repeat it
@@ -455,8 +347,7 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
   }
   if (diagnostics.errors.size() != errors)
     return failure();
-  for (const onnx::NodeProto &node : normalized.model.graph().node())
-    importNode(node);
+  nodes.importNodes();
   importOutputs();
   if (diagnostics.errors.size() != errors)
     return failure();

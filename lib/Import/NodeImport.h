@@ -12,6 +12,7 @@
 #include "Sizes.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "llvm/ADT/StringMap.h"
+#include <memory>
 #include <set>
 
 namespace bessemer::ingest {
@@ -33,12 +34,52 @@ struct ImportState {
       duplicateState;
 };
 
+struct ListItem;
+
+/// The elements of a sequence. Copies share them, also when one grows.
+struct ImportedList {
+  std::shared_ptr<std::vector<ListItem>> items;
+  size_t itemCount = 0;
+
+  llvm::ArrayRef<ListItem> get() const;
+  void append(ListItem item);
+  int64_t length() const;
+};
+
 /// A value while importing: known elements, or an SSA value, or both once the
-/// elements have been asked for as a value.
+/// elements have been asked for as a value; or a sequence of such.
 struct Imported {
   std::optional<Literal> literal;
   mlir::Value value;
   mlir::RankedTensorType type;
+  std::optional<ImportedList> list;
+
+  // Within a loop of which several iterations, the lanes, are imported
+  // together (see GraphImporter.h):
+
+  /// The integers of lane k are `literal` + k `slope`; empty for 0.
+  std::vector<int64_t> slope;
+  /// The leading dimension is the lane.
+  bool isStacked = false;
+  /// The literal holds in the first lanes only; 0 for all.
+  int64_t validLanes = 0;
+  /// A sequence that the loop carries: what it has at the entry of an
+  /// iteration, and with the element that the iteration added. Only one
+  /// insertion leads from the one to the other.
+  bool isGrowing = false, hasGrown = false;
+
+  bool varies() const {
+    return !slope.empty() || isStacked || validLanes || isGrowing || hasGrown;
+  }
+  llvm::ArrayRef<int64_t> shape() const {
+    return literal ? llvm::ArrayRef<int64_t>(literal->shape) : type.getShape();
+  }
+};
+
+/// One element of a sequence, or `count` elements stacked along dimension 0.
+struct ListItem {
+  Imported value;
+  std::optional<int64_t> count;
 };
 
 class NodeImport {
@@ -121,6 +162,7 @@ using Handler = llvm::LogicalResult (*)(NodeImport &);
 using HandlerTable = llvm::StringMap<Handler>;
 
 void addConvHandlers(HandlerTable &table);
+void addEinsumHandler(HandlerTable &table);
 void addElementwiseHandlers(HandlerTable &table);
 void addLinearHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);

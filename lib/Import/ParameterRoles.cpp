@@ -51,36 +51,58 @@ static bool isLayerOperand(const onnx::NodeProto &node, int operand) {
       .Default(false);
 }
 
-static std::map<std::string, Uses> usesOf(const onnx::GraphProto &graph) {
+namespace {
+
+/// Collects the uses of all names in a graph and its subgraphs, where a name
+/// means the same as outside.
+class UseCollector {
+public:
+  void visit(const onnx::GraphProto &graph) {
+    for (const onnx::NodeProto &node : graph.node()) {
+      if (node.op_type() == "Identity" && node.input_size() == 1) {
+        std::string source = resolve(node.input(0));
+        aliasOf[node.output(0)] = source;
+        continue;
+      }
+      for (int i = 0; i < node.input_size(); ++i) {
+        Uses &entry = uses[resolve(node.input(i))];
+        bool option = isOption(node, i);
+        // Only the shape of a weight that is used nowhere else may be asked
+        // for.
+        entry.any |= !option || node.op_type() != "Shape";
+        entry.onlyOptions &= option;
+        entry.layer |= isLayerOperand(node, i);
+        entry.runningStatistic |=
+            node.op_type() == "BatchNormalization" && (i == 3 || i == 4);
+      }
+      for (const onnx::AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          visit(attribute.g());
+    }
+    for (const auto &output : graph.output()) {
+      Uses &entry = uses[resolve(output.name())];
+      entry.any = true;
+      entry.onlyOptions = false;
+    }
+  }
+
   std::map<std::string, Uses> uses;
-  std::map<std::string, std::string> aliasOf;
-  auto resolve = [&](const std::string &name) {
+
+private:
+  std::string resolve(const std::string &name) const {
     auto it = aliasOf.find(name);
     return it == aliasOf.end() ? name : it->second;
-  };
-  for (const onnx::NodeProto &node : graph.node()) {
-    if (node.op_type() == "Identity" && node.input_size() == 1) {
-      std::string source = resolve(node.input(0));
-      aliasOf[node.output(0)] = source;
-      continue;
-    }
-    for (int i = 0; i < node.input_size(); ++i) {
-      Uses &entry = uses[resolve(node.input(i))];
-      bool option = isOption(node, i);
-      // Only the shape of a weight that is used nowhere else may be asked for.
-      entry.any |= !option || node.op_type() != "Shape";
-      entry.onlyOptions &= option;
-      entry.layer |= isLayerOperand(node, i);
-      entry.runningStatistic |=
-          node.op_type() == "BatchNormalization" && (i == 3 || i == 4);
-    }
   }
-  for (const auto &output : graph.output()) {
-    Uses &entry = uses[resolve(output.name())];
-    entry.any = true;
-    entry.onlyOptions = false;
-  }
-  return uses;
+
+  std::map<std::string, std::string> aliasOf;
+};
+
+} // namespace
+
+static std::map<std::string, Uses> usesOf(const onnx::GraphProto &graph) {
+  UseCollector collector;
+  collector.visit(graph);
+  return std::move(collector.uses);
 }
 
 /// The targets that PyTorch's export signature lists with `kind`: lines like

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Names, and nodes that are neither control flow nor sequences.
+
+#include "GraphImporter.h"
+#include "ModelSource.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using namespace mlir;
+
+static void countUses(const onnx::GraphProto &graph,
+                      std::map<std::string, unsigned> &uses) {
+  for (const auto &node : graph.node()) {
+    for (const auto &input : node.input())
+      ++uses[input];
+    for (const auto &attribute : node.attribute())
+      if (attribute.has_g())
+        countUses(attribute.g(), uses);
+  }
+  for (const auto &output : graph.output())
+    ++uses[output.name()];
+}
+
+GraphImporter::GraphImporter(
+    const onnx::GraphProto &graph, const Origins &origins, std::string label,
+    OpBuilder &builder, ImportState &state,
+    std::function<Imported *(const std::string &)> initializer,
+    ImportDiagnostics &diagnostics)
+    : graph(graph), origins(origins), label(std::move(label)), builder(builder),
+      state(state), initializer(std::move(initializer)),
+      diagnostics(diagnostics), scopes(1) {
+  countUses(graph, uses);
+}
+
+Imported &GraphImporter::define(const std::string &name) {
+  return scopes.back()[name] = {};
+}
+
+Imported *GraphImporter::lookUp(const std::string &name) {
+  for (auto &scope : llvm::reverse(scopes))
+    if (auto it = scope.find(name); it != scope.end())
+      return &it->second;
+  Imported *imported = initializer(name);
+  return imported;
+}
+
+void GraphImporter::report(const onnx::NodeProto &node, const Twine &what) {
+  if (isAttempt)
+    return;
+  NodeOrigin origin = origins.find(node);
+  // The user knows the op that this one is a part of.
+  std::string part = node.op_type() == origin.op ? "" : node.op_type() + ": ";
+  diagnostics.errors.push_back(
+      (label + ": " + Origins::describe(origin) + ": " + part + what).str());
+}
+
+void GraphImporter::importNodes() {
+  for (const onnx::NodeProto &node : graph.node())
+    importNode(node);
+}
+
+bool GraphImporter::importNode(const onnx::NodeProto &node) {
+  Operands operands;
+  for (const std::string &input : node.input()) {
+    Imported *operand = nullptr;
+    if (!input.empty()) {
+      operand = lookUp(input);
+      if (!operand)
+        return false; // follows from an error that is reported already
+    }
+    operands.push_back(operand);
+  }
+  bool isList = llvm::any_of(operands, [](const Imported *operand) {
+    return operand && operand->list;
+  });
+  bool varies = llvm::any_of(operands, [](const Imported *operand) {
+    return operand && operand->varies();
+  });
+  const std::string &op = node.op_type();
+  Results results;
+  if (!node.domain().empty())
+    report(node, "unsupported op");
+  else if (op == "If")
+    results = importIf(node, operands);
+  else if (op == "Loop")
+    results = importLoop(node, operands);
+  else if (isList || isSequenceOp(op))
+    results = importSequenceOp(node, operands);
+  else if (varies)
+    results = importInLanes(node, operands);
+  else
+    results = importOp(node, operands);
+  if (!results)
+    return false;
+  for (auto [result, output] : llvm::zip(*results, node.output()))
+    if (!output.empty())
+      define(output) = std::move(result);
+  return true;
+}
+
+GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
+                                               const Operands &operands) {
+  auto fail = [&](const Twine &what) -> Results {
+    report(node, what);
+    return std::nullopt;
+  };
+  std::vector<FoldOperand> foldOperands;
+  for (Imported *operand : operands) {
+    FoldOperand foldOperand;
+    if (operand) {
+      foldOperand.present = true;
+      foldOperand.literal = operand->literal ? &*operand->literal : nullptr;
+      foldOperand.elementType =
+          operand->literal ? operand->literal->elementType
+                           : onnxTypeOf(operand->type.getElementType());
+      foldOperand.shape = operand->shape();
+    }
+    foldOperands.push_back(foldOperand);
+  }
+  if (auto literal = foldNode(node, foldOperands)) {
+    Imported result;
+    if (Type element =
+            elementTypeOf(builder.getContext(), literal->elementType))
+      result.type = RankedTensorType::get(literal->shape, element);
+    result.literal = std::move(*literal);
+    return std::vector{std::move(result)};
+  }
+  Handler handler = handlerOf(node.op_type());
+  if (!handler) {
+    bool isKnown = llvm::all_of(operands, [](const Imported *operand) {
+      return !operand || operand->literal;
+    });
+    return fail(!isFoldable(node.op_type()) ? "unsupported op"
+                : isKnown ? "cannot be computed: its inputs, attributes or the "
+                            "size of its result are not valid"
+                          : "unsupported on values that are only known when "
+                            "running");
+  }
+  for (auto [i, operand] : llvm::enumerate(operands))
+    if (operand && !operand->type)
+      return fail("input '" + Twine(node.input(i)) +
+                  "' has the unsupported element type " +
+                  elementTypeName(operand->literal->elementType));
+  // Lists of axes and sizes may be empty, what is computed with may not.
+  for (auto [i, operand] : llvm::enumerate(operands))
+    if (operand && !(operand->literal && !operand->literal->isFloat() &&
+                     operand->literal->shape == std::vector<int64_t>{0}))
+      if (std::string problem = sizeProblem(operand->type.getShape());
+          !problem.empty())
+        return fail("input '" + Twine(node.input(i)) + "': " + problem);
+
+  unsigned used = 0;
+  for (auto [i, output] : llvm::enumerate(node.output()))
+    if (!output.empty() && uses.count(output) && i < 32)
+      used |= 1u << i;
+  NodeImport context(node, operands, used, builder,
+                     locationOf(origins.find(node)), state);
+  if (failed(handler(context)))
+    return fail(context.getError());
+  std::vector<Imported> results;
+  for (Value value : context.getResults()) {
+    Imported &result = results.emplace_back();
+    result.value = value;
+    result.type = cast<RankedTensorType>(value.getType());
+    if (std::string problem = sizeProblem(result.type.getShape());
+        !problem.empty())
+      return fail(problem);
+  }
+  return results;
+}
+
+std::optional<Imported> GraphImporter::emit(
+    const onnx::NodeProto &node, const char *op, const Operands &operands,
+    std::initializer_list<std::pair<const char *, int64_t>> attributes) {
+  onnx::NodeProto part;
+  part.set_op_type(op);
+  origins.inherit(part, node);
+  for (size_t i = 0; i < operands.size(); ++i)
+    part.add_input("");
+  part.add_output(node.output(0));
+  for (auto [name, value] : attributes) {
+    onnx::AttributeProto &attribute = *part.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(value);
+  }
+  Results results = importOp(part, operands);
+  if (!results)
+    return std::nullopt;
+  return std::move(results->front());
+}
+
+std::optional<Imported> GraphImporter::reshaped(const onnx::NodeProto &node,
+                                                Imported &value,
+                                                std::vector<int64_t> shape) {
+  if (value.shape() == ArrayRef(shape))
+    return value;
+  Imported target;
+  int64_t rank = shape.size();
+  target.literal = Literal::ofInts(std::move(shape), {rank});
+  target.type = RankedTensorType::get({rank}, builder.getI64Type());
+  return emit(node, "Reshape", {&value, &target}, {{"allowzero", 1}});
+}
+
+Location GraphImporter::locationOf(const NodeOrigin &origin) {
+  Location line = origin.file.empty()
+                      ? Location(UnknownLoc::get(builder.getContext()))
+                      : Location(FileLineColLoc::get(
+                            builder.getContext(), origin.file, origin.line, 0));
+  return NameLoc::get(builder.getStringAttr(origin.name), line);
+}
