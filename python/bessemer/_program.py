@@ -51,15 +51,19 @@ def _options(values):
     return json.dumps(options)
 
 
-def compile(model, *, loss=None, optimizer=None, precision="f32", target="cpu",
-            dims=None, batch=None, **options):
+def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
+            target=None, dims=None, batch=None, **options):
     """Compiles an ONNX model and returns a Program.
 
     model      a path, the bytes of a model, or an onnx.ModelProto
+    recipe     a YAML file with any of the options below, as for the command
+               line; what is given here replaces what it says
     loss       cross_entropy, nll, mse, bce, bce_with_logits, output, output:NAME;
                without it only `predict` is compiled
     optimizer  a kind ("sgd", "adamw") or {"kind": ..., "lr": ..., ...}
-    target     "cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", or a list of them
+    precision  "f32"
+    target     "cpu" (the default), "cpu:x86-64-v3", "cpu:x86-64-v4", or a list
+               of them
     dims       sizes of the model's symbolic dimensions, {"batch": 32}
     batch      size of dimension 0 of every input
 
@@ -67,9 +71,11 @@ def compile(model, *, loss=None, optimizer=None, precision="f32", target="cpu",
     class_axis, ignore_index, label_smoothing, batch_norm_variance, strict,
     dump_dir, verify_numerics, base_dir. Raises bessemer.Error.
     """
-    values = dict(loss=loss, optimizer=optimizer, precision=precision,
-                  targets=[target] if isinstance(target, str) else list(target),
-                  dims=dims, batch=batch, **options)
+    if target is not None:
+        options["targets"] = [target] if isinstance(target, str) else list(target)
+    options.update(loss=loss, optimizer=optimizer, precision=precision, dims=dims, batch=batch)
+    values = {} if recipe is None else json.loads(_core.read_recipe(os.fspath(recipe)))
+    values.update((key, value) for key, value in options.items() if value is not None)
     data = None
     if isinstance(model, (str, os.PathLike)):
         values["model"] = os.fspath(model)

@@ -4,6 +4,7 @@
 // Python files make them pleasant.
 
 #include "compiler.h"
+#include "recipe.h"
 
 #include "bessemer/runtime/Checkpoint.h"
 #include "bessemer/runtime/Program.h"
@@ -157,6 +158,9 @@ NB_MODULE(_core, m) {
     nb::gil_scoped_release release;
     return exportModel(library, options, bytes);
   });
+
+  m.def("read_recipe",
+        [](const std::string &path) { return take(readRecipe(path)); });
 
   nb::class_<Program>(m, "Program")
       .def_static("load",

@@ -175,7 +175,9 @@ def test_run_names_inputs_and_functions(cli, files):
 
 
 @pytest.mark.parametrize("text,parts", [
-    ("lr: 0.1\nspeed: 3\n", ["r.yaml:2", "'speed'"]),
+    ("lr: 0.1\nspeed: 3\n", ["r.yaml:2", "'speed'", "did you mean 'seed'?"]),
+    ("warmup_step: 3\n", ["r.yaml:1", "'warmup_step'", "did you mean 'warmup_steps'?"]),
+    ('"lr\\nx": 3\n', ["r.yaml:1", "unknown key 'lr x'"]),
     ("lr: fast\n", ["r.yaml:1", "lr", "'fast'"]),
     ("lr: 0.1\nlr: 0.2\n", ["r.yaml:2", "twice"]),
     ("optimizer:\n  kind: adamw\n  power: 3\n", ["r.yaml:3", "'power'"]),

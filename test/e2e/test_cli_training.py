@@ -167,6 +167,22 @@ def test_a_recipe_is_the_same_as_flags(cli, model, program, tmp_path):
     assert (tmp_path / "r.bsm").read_bytes() == program.read_bytes()
 
 
+def test_python_takes_the_same_recipe(model, program, tmp_path):
+    import bessemer
+    (tmp_path / "r.yaml").write_text(
+        "loss: cross_entropy\noptimizer: {kind: adamw, lr: 0.01}\nbatch: 7\nepochs: 7\n")
+    compiled = bessemer.compile(model, recipe=tmp_path / "r.yaml", batch=6)
+    assert compiled.functions["predict"]["inputs"]["x"][1] == (6, 3, 4)
+    compiled.save(tmp_path / "r.bsm")
+    assert (tmp_path / "r.bsm").read_bytes() == program.read_bytes()
+    (tmp_path / "r.yaml").write_text("loss: cross_entropy\noptimiser: adamw\n")
+    with pytest.raises(bessemer.Error, match="r.yaml:2: unknown key 'optimiser', did you mean 'optimizer'?"):
+        bessemer.compile(model, recipe=tmp_path / "r.yaml")
+    (tmp_path / "r.yaml").write_text("devices: 2\n")
+    with pytest.raises(bessemer.Error, match="r.yaml:1: devices: this version trains on one device"):
+        bessemer.compile(model, recipe=tmp_path / "r.yaml")
+
+
 def test_training_an_onnx_model_leaves_its_program(cli, model, program, data, tmp_path):
     flags = ["--data", data, "--steps", "7", "--seed", "4"]
     ok(cli("train", model, *flags, "--loss", "cross_entropy", "--batch", "6", "--optimizer", "adamw", "--lr", "0.01",

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Recipe.h"
+#include "CompileFlags.h"
+#include "Text.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <yaml-cpp/yaml.h>
 
 namespace bessemer::tool {
@@ -44,7 +48,7 @@ private:
     if (!flag)
       flag = compileCommand().find(name);
     if (!flag)
-      return error(where, "unknown key '" + where.Scalar() + "'");
+      return unknownKey(name, where);
     if (!seen.insert(name).second)
       return error(where, "key '" + where.Scalar() + "' is given twice");
     Arguments::Given given{{}, position(where) + where.Scalar()};
@@ -96,6 +100,25 @@ private:
                             where.Scalar() + "'");
   }
 
+  /// A key may be long; a mistyped one is not.
+  Status unknownKey(const std::string &name, const YAML::Node &where) const {
+    constexpr size_t longest = 64;
+    if (name.size() > longest)
+      return error(where, "unknown key '" + where.Scalar().substr(0, longest) +
+                              "...'");
+    std::vector<std::string_view> known;
+    for (const Subcommand *command : {&trainCommand(), &compileCommand()})
+      for (const FlagGroup &group : command->groups)
+        for (const Flag &flag : group.flags)
+          known.push_back(flag.name);
+    std::string nearest = nearestName(name, known);
+    return error(where,
+                 "unknown key '" + where.Scalar() + "'" +
+                     (nearest.empty()
+                          ? ""
+                          : ", did you mean '" + underscored(nearest) + "'?"));
+  }
+
   std::string position(const YAML::Node &node) const {
     return path + ":" + std::to_string(node.Mark().line + 1) + ": ";
   }
@@ -111,21 +134,40 @@ private:
 
 } // namespace
 
-Status applyRecipe(const std::string &path, const Subcommand &command,
-                   Arguments &arguments) {
+/// Keys and values may hold line breaks; an error is one line.
+static Status onOneLine(const Status &status) {
+  if (status.ok())
+    return status;
+  std::string message = status.message();
+  for (char &letter : message)
+    if (static_cast<unsigned char>(letter) < ' ')
+      letter = ' ';
+  return Status(status.code(), std::move(message));
+}
+
+Status applyRecipeText(const std::string &text, const std::string &path,
+                       const Subcommand &command, Arguments &arguments) {
   try {
-    YAML::Node root = YAML::LoadFile(path);
+    YAML::Node root = YAML::Load(text);
     if (root.IsNull())
       return {};
     if (!root.IsMap())
       return Status::invalidInput(path + ": expected a map of flags");
-    return Reader(path, command, arguments).readMap(root, false);
-  } catch (const YAML::BadFile &) {
-    return Status::invalidInput(path + ": cannot read the recipe");
+    return onOneLine(Reader(path, command, arguments).readMap(root, false));
   } catch (const YAML::Exception &error) {
-    return Status::invalidInput(
-        path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg);
+    return onOneLine(Status::invalidInput(
+        path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg));
   }
+}
+
+Status applyRecipe(const std::string &path, const Subcommand &command,
+                   Arguments &arguments) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  // A directory opens, but has nothing to read.
+  if (!file || !(text << file.rdbuf() || file.peek() == EOF) || file.bad())
+    return Status::invalidInput(path + ": cannot read the recipe");
+  return applyRecipeText(text.str(), path, command, arguments);
 }
 
 } // namespace bessemer::tool

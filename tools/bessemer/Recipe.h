@@ -10,9 +10,13 @@ namespace bessemer::tool {
 /// already. Keys are flag names ("warmup-steps" or "warmup_steps"); lists and
 /// NAME=VALUE flags may be YAML lists and maps; `optimizer` may be a map with
 /// `kind` and its constants. One recipe serves `compile` and `train`: flags of
-/// the other one are read over. Any other key is an error that names the key
-/// and its line.
+/// the other one are read over. Any other key is an error that names the key,
+/// its line and the nearest key there is.
 Status applyRecipe(const std::string &path, const Subcommand &command,
                    Arguments &arguments);
+
+/// The same for a recipe that is read already; `path` stands for it in errors.
+Status applyRecipeText(const std::string &text, const std::string &path,
+                       const Subcommand &command, Arguments &arguments);
 
 } // namespace bessemer::tool

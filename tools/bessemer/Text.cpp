@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace bessemer::tool {
 
@@ -35,6 +38,33 @@ std::string durationText(double seconds) {
   else
     std::snprintf(text, sizeof text, "%ld:%02ld", total / 60, total % 60);
   return text;
+}
+
+/// Levenshtein's distance.
+static size_t editsBetween(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < to.size(); ++j) {
+      size_t replaced = diagonal + (from[i] != to[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearestName(std::string_view name,
+                        std::span<const std::string_view> known) {
+  std::string nearest;
+  size_t fewest = name.size();
+  for (std::string_view candidate : known)
+    if (size_t edits = editsBetween(name, candidate); edits < fewest) {
+      fewest = edits;
+      nearest = candidate;
+    }
+  return nearest;
 }
 
 } // namespace bessemer::tool

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace bessemer::tool {
 
@@ -13,5 +15,11 @@ std::string shortNumber(double value);
 std::string byteText(uint64_t bytes);
 /// "12:05" or "1:02:03".
 std::string durationText(double seconds);
+
+/// The known name that takes the fewest edits (insertions, removals and
+/// replacements of a letter) to get from `name`, the first of them; empty when
+/// there is none with fewer edits than letters.
+std::string nearestName(std::string_view name,
+                        std::span<const std::string_view> known);
 
 } // namespace bessemer::tool
