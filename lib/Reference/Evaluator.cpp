@@ -154,6 +154,8 @@ LogicalResult Evaluator::evaluate(Operation &op) {
   if (!results)
     results = evaluatePrimitive(&op, operands, step);
   if (!results)
+    results = evaluateDataMovement(&op, operands);
+  if (!results)
     results = evaluateWindow(&op, operands);
   if (!results)
     results = evaluateComposite(&op, operands, step);

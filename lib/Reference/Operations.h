@@ -20,6 +20,8 @@ Results evaluateElementwise(mlir::Operation *op, Operands operands);
 /// Shape ops, reductions, contractions, random numbers.
 Results evaluatePrimitive(mlir::Operation *op, Operands operands,
                           const StepBlock &step);
+/// Lookups in tables, slices, padding, concatenation.
+Results evaluateDataMovement(mlir::Operation *op, Operands operands);
 /// Convolution, pooling and their gradients.
 Results evaluateWindow(mlir::Operation *op, Operands operands);
 /// Composites of graph.

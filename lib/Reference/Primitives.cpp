@@ -48,24 +48,6 @@ Tensor reshape(Operation *op, const Tensor &in) {
   return out;
 }
 
-/// A slice with constant offsets and strides (the expansion of kern.norm).
-Tensor extractSlice(tensor::ExtractSliceOp op, const Tensor &input) {
-  Tensor result(resultType(op));
-  SmallVector<int64_t> strides = stridesOf(input.shape());
-  size_t next = 0;
-  forEachIndex(result.shape(), [&](ArrayRef<int64_t> index) {
-    int64_t from = 0;
-    for (auto [i, stride] : llvm::enumerate(strides))
-      from += (op.getStaticOffset(i) + index[i] * op.getStaticStride(i)) *
-              stride;
-    if (input.isFloat())
-      result.floats[next++] = input.floats[from];
-    else
-      result.integers[next++] = input.integers[from];
-  });
-  return result;
-}
-
 Tensor iota(graph::IotaOp op) {
   Tensor out(resultType(op));
   int64_t position = 0;
@@ -225,8 +207,6 @@ Results evaluatePrimitive(Operation *op, Operands in, const StepBlock &step) {
           [&](auto x) { return Values{transpose(x, *in[0])}; })
       .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
           [&](auto x) { return Values{reshape(x, *in[0])}; })
-      .Case<tensor::ExtractSliceOp>(
-          [&](auto x) { return Values{extractSlice(x, *in[0])}; })
       .Case<graph::IotaOp>([&](auto x) { return Values{iota(x)}; })
       .Case<graph::ReduceOp>([&](auto x) { return Values{reduce(x, *in[0])}; })
       .Case<graph::ContractOp>(

@@ -204,6 +204,36 @@ case("graph.max_pool_grad_tie",
      "0, 0, 0>, dilations = array<i64: 1, 1>} : ({a0}, {a1}) -> {r0}", [tied, np.array([[[[1.0, 2.0]]]])],
      [np.array([[[[1.0, 0, 2.0, 0], [0, 0, 0, 0]]]])])
 
+# Moving elements (a generator of its own: the numbers of the other cases stay) ---------------------------------------
+moved = np.random.default_rng(1)
+table, keys = np.round(moved.standard_normal((2, 4, 3)), 4), np.array([[3, 0, 0], [1, 2, 3]])
+case("graph.gather", "%r0 = graph.gather %a0, %a1 dim = 1 : ({a0}, {a1}) -> {r0}", [table, keys],
+     [np.take(table, keys, axis=1)])
+case("graph.gather_batch", "%r0 = graph.gather %a0, %a1 dim = 1 batch = 1 : ({a0}, {a1}) -> {r0}", [table, keys],
+     [np.stack([table[i][keys[i]] for i in range(2)])])
+case("graph.gather_elements", "%r0 = graph.gather %a0, %a1 dim = 1 batch = 1 : ({a0}, {a1}) -> {r0}", [table[:, :, 0], keys],
+     [torch.gather(torch.tensor(table[:, :, 0]), 1, torch.tensor(keys))])
+case("graph.gather_integers", "%r0 = graph.gather %a0, %a1 dim = 0 : ({a0}, {a1}) -> {r0}",
+     [np.array([5, 6, 7]), np.array([2, 3, -1, 0])], [np.array([7, 0, 0, 5])])
+case("graph.gather_outside", "%r0 = graph.gather %a0, %a1 dim = 0 : ({a0}, {a1}) -> {r0}",
+     [np.array([5.0, 6.0]), np.array([1, 2, -1])], [np.array([6.0, np.nan, np.nan])])
+updates = np.round(moved.standard_normal((2, 2, 3, 3)), 4)
+sums = np.zeros((2, 4, 3))
+np.add.at(sums, (slice(None), keys), updates)
+case("graph.scatter_add", "%r0 = graph.scatter_add %a0, %a1 dim = 1 : ({a0}, {a1}) -> {r0}", [updates, keys], [sums])
+sums = np.zeros((2, 4, 3))
+for i in range(2):
+    np.add.at(sums[i], keys[i], updates[i, 0])
+case("graph.scatter_add_batch", "%r0 = graph.scatter_add %a0, %a1 dim = 1 batch = 1 : ({a0}, {a1}) -> {r0}",
+     [updates[:, 0], keys], [sums])
+case("graph.scatter_add_outside", "%r0 = graph.scatter_add %a0, %a1 dim = 0 : ({a0}, {a1}) -> {r0}",
+     [np.array([1.0, 2.0, 4.0]), np.array([1, 2, -1])], [np.array([0.0, 1.0])])
+case("graph.slice", "%r0 = graph.slice %a0 offsets = [1, 1, 0] : {a0} -> {r0}", [table], [table[1:, 1:3]])
+case("graph.pad", "%r0 = graph.pad %a0 low = [0, 2, 1] : {a0} -> {r0}", [table],
+     [np.pad(table, ((0, 0), (2, 1), (1, 0)))])
+case("graph.concat", "%r0 = graph.concat %a0, %a1, %a0 dim = 1 : ({a0}, {a1}, {a0}) -> {r0}", [table, table[:, :1]],
+     [np.concatenate([table, table[:, :1], table], 1)])
+
 # Composites ----------------------------------------------------------------------------------------------------------
 x = normal(2, 3, 4) * 3
 for dim in range(3):

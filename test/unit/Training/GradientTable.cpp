@@ -149,6 +149,55 @@ void addShape(Table &table) {
                    {{"%y", "tensor<4x2x3xf64>"}}});
 }
 
+void addDataMovement(Table &table) {
+  // Index 1 is looked up twice.
+  const char *keys =
+      "%i = arith.constant dense<[[1, 3], [0, 1]]> : tensor<2x2xi64>\n";
+  table.push_back({"graph.gather",
+                   {{"t", "4x3"}},
+                   keep(std::string(keys) +
+                        "%y = graph.gather %t, %i dim = 0 : (tensor<4x3xf64>, "
+                        "tensor<2x2xi64>) -> tensor<2x2x3xf64>"),
+                   {{"%y", "tensor<2x2x3xf64>"}}});
+  table.push_back(
+      {"graph.gather",
+       {{"t", "2x3x4"}},
+       keep(std::string(keys) + "%y = graph.gather %t, %i dim = 2 batch = 1 : "
+                                "(tensor<2x3x4xf64>, tensor<2x2xi64>) -> "
+                                "tensor<2x3x2xf64>"),
+       {{"%y", "tensor<2x3x2xf64>"}}});
+  table.push_back(
+      {"graph.scatter_add",
+       {{"u", "2x2x3"}},
+       keep(std::string(keys) + "%y = graph.scatter_add %u, %i dim = 0 : "
+                                "(tensor<2x2x3xf64>, tensor<2x2xi64>) -> "
+                                "tensor<4x3xf64>"),
+       {{"%y", "tensor<4x3xf64>"}}});
+  // An update outside of the table has no influence.
+  table.push_back({"graph.scatter_add",
+                   {{"u", "2x3x2"}},
+                   "%i = arith.constant dense<[[1, 4], [-1, 1]]> : "
+                   "tensor<2x2xi64>\n"
+                   "%y = graph.scatter_add %u, %i dim = 2 batch = 1 : "
+                   "(tensor<2x3x2xf64>, tensor<2x2xi64>) -> tensor<2x3x4xf64>",
+                   {{"%y", "tensor<2x3x4xf64>"}}});
+  table.push_back({"graph.slice",
+                   {{"x", "4x5"}},
+                   "%y = graph.slice %x offsets = [1, 0] : tensor<4x5xf64> -> "
+                   "tensor<2x3xf64>",
+                   {{"%y", "tensor<2x3xf64>"}}});
+  table.push_back({"graph.pad",
+                   {{"x", "2x3"}},
+                   "%y = graph.pad %x low = [1, 0] : tensor<2x3xf64> -> "
+                   "tensor<4x5xf64>",
+                   {{"%y", "tensor<4x5xf64>"}}});
+  table.push_back({"graph.concat",
+                   {{"a", "2x3"}, {"b", "2x1"}},
+                   "%y = graph.concat %a, %b, %a dim = 1 : (tensor<2x3xf64>, "
+                   "tensor<2x1xf64>, tensor<2x3xf64>) -> tensor<2x7xf64>",
+                   {{"%y", "tensor<2x7xf64>"}}});
+}
+
 void addReductions(Table &table) {
   for (const char *kind : {"sum", "max", "min", "product"}) {
     std::string reduce = "%y = graph.reduce " + std::string(kind);
@@ -361,6 +410,7 @@ Table makeTable() {
   addArith(table);
   addMath(table);
   addShape(table);
+  addDataMovement(table);
   addReductions(table);
   addConvolutions(table);
   addPools(table);

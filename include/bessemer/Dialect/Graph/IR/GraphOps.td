@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Primitive ops of the `graph` dialect. Composites: GraphComposites.td.
+// Primitive ops of the `graph` dialect. Those that move elements:
+// GraphData.td. Composites: GraphComposites.td.
 
 #ifndef BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
 #define BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
@@ -332,6 +333,7 @@ def Graph_RandomOp : Graph_Op<"random", [Pure]> {
   let assemblyFormat = "$step `id` `=` $id attr-dict `:` type($result)";
 }
 
+include "bessemer/Dialect/Graph/IR/GraphData.td"
 include "bessemer/Dialect/Graph/IR/GraphComposites.td"
 
 #endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
