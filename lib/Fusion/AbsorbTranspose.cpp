@@ -4,6 +4,7 @@
 // operands by naming other dimensions.
 
 #include "bessemer/Fusion/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #define DEBUG_TYPE "absorb-transpose"
@@ -52,6 +53,51 @@ struct ComposeTransposes : OpRewritePattern<graph::TransposeOp> {
     rewriter.replaceOpWithNewOp<graph::TransposeOp>(
         op, op.getType(), inner.getInput(),
         throughPermutation(op.getPermutation(), inner.getPermutation()));
+    return success();
+  }
+};
+
+/// f(transpose(x), constants) -> transpose(f(x, constants)) where a contraction
+/// reads it, which can then absorb the transpose. Attention scales its keys so.
+struct TransposeAfterScaling : RewritePattern {
+  explicit TransposeAfterScaling(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!OpTrait::hasElementwiseMappableTraits(op) ||
+        op->getNumResults() != 1 ||
+        llvm::none_of(op->getUsers(), llvm::IsaPred<graph::ContractOp>))
+      return rewriter.notifyMatchFailure(
+          op, "not elementwise or not read by a contraction");
+    graph::TransposeOp transpose;
+    SmallVector<SplatElementsAttr> splats;
+    for (Value operand : op->getOperands()) {
+      SplatElementsAttr splat;
+      auto defining = operand.getDefiningOp<graph::TransposeOp>();
+      if (defining && !transpose && defining->hasOneUse())
+        transpose = defining;
+      else if (!matchPattern(operand, m_Constant(&splat)))
+        return rewriter.notifyMatchFailure(
+            op, "operands are not one transpose and splat constants");
+      splats.push_back(splat);
+    }
+    if (!transpose)
+      return rewriter.notifyMatchFailure(op, "no operand is a transpose");
+    auto inner = cast<RankedTensorType>(transpose.getInput().getType());
+    SmallVector<Value> operands;
+    for (SplatElementsAttr splat : splats)
+      operands.push_back(
+          splat ? arith::ConstantOp::create(
+                      rewriter, op->getLoc(),
+                      splat.resizeSplat(inner.clone(splat.getElementType())))
+                      .getResult()
+                : transpose.getInput());
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    Operation *scaled = rewriter.create(
+        op->getLoc(), op->getName().getIdentifier(), operands,
+        TypeRange{inner.clone(type.getElementType())}, op->getAttrs());
+    rewriter.replaceOpWithNewOp<graph::TransposeOp>(
+        op, type, scaled->getResult(0), transpose.getPermutation());
     return success();
   }
 };
@@ -143,7 +189,7 @@ struct AbsorbTranspose : bessemer::impl::AbsorbTransposeBase<AbsorbTranspose> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ComposeTransposes, ContractOfTranspose, TransposeOfContract,
-                 ReduceOfTranspose>(&getContext());
+                 ReduceOfTranspose, TransposeAfterScaling>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

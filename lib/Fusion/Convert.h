@@ -14,6 +14,9 @@ namespace bessemer::fusion {
 /// fits is transposed first, by a kern.map.
 void convertContract(graph::ContractOp op);
 
+/// Replaces a graph.slice, pad, concat, gather or scatter_add by a kernel.
+void convertDataMovement(mlir::Operation *op);
+
 /// Replaces the optimizer ops of `block` by one kern.update per group of equal
 /// kind, constants and scalars. Parameters keep their order in the block.
 void convertUpdates(mlir::Block &block);

@@ -51,6 +51,23 @@ static int64_t bytesOf(Value value) {
          llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
 }
 
+/// Bytes of input `i` that the kernel reads: it may be a part of a tensor.
+static int64_t bytesRead(const Kernel &kernel, unsigned i) {
+  auto type = dyn_cast<RankedTensorType>(kernel.getInput(i).getType());
+  if (!type)
+    return 0;
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  AffineMap map = kernel.getInputMap(i);
+  for (unsigned j = 0; j < map.getNumResults(); ++j) {
+    auto [dim, offset] = kern::getEntry(map, j);
+    int64_t begin = std::max<int64_t>(offset, 0);
+    int64_t end =
+        std::min(offset + kernel.getBounds()[dim], type.getDimSize(j));
+    bytes *= std::max<int64_t>(end - begin, 0);
+  }
+  return bytes;
+}
+
 static unsigned regionOps(const Kernel &kernel) {
   return std::distance(kernel.getBody().begin(), kernel.getBody().end());
 }
@@ -69,8 +86,8 @@ bool fusion::worthDuplicating(const Kernel &producer) {
   bool fromNothing = true;
   int64_t read = 0, written = 0;
   for (unsigned i = 0; i < producer.getNumInputs(); ++i) {
-    int64_t bytes = bytesOf(producer.getInput(i));
-    fromNothing &= bytes == 0;
+    int64_t bytes = bytesRead(producer, i);
+    fromNothing &= !isa<RankedTensorType>(producer.getInput(i).getType());
     read += bytes;
   }
   for (Value result : producer.getOperation()->getResults())
@@ -166,9 +183,11 @@ Pairing fusion::worthPairing(const Kernel &first, const Kernel &second,
           a.getNumResults() == 0)
         continue;
       bool same = true;
-      for (unsigned k = 0; k < a.getNumResults(); ++k)
-        same &= embedding.first[a.getDimPosition(k)] ==
-                embedding.second[b.getDimPosition(k)];
+      for (unsigned k = 0; k < a.getNumResults(); ++k) {
+        kern::MapEntry p = kern::getEntry(a, k), q = kern::getEntry(b, k);
+        same &= embedding.first[p.dim] == embedding.second[q.dim] &&
+                p.offset == q.offset;
+      }
       if (same)
         return Pairing::SharedInput;
     }

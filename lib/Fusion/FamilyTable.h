@@ -13,6 +13,7 @@ namespace bessemer::fusion {
 enum class Family {
   Map,      ///< kern.map: one point of an iteration space from other points
   Fold,     ///< kern.rows or kern.columns, by which dimension is innermost
+  Move,     ///< a kern.map that reads shifted, kern.gather or kern.scatter
   Gemm,     ///< kern.gemm
   Conv,     ///< kern.conv
   Window,   ///< kern.window

@@ -199,6 +199,9 @@ struct GraphToKern : bessemer::impl::GraphToKernBase<GraphToKern> {
     case Family::Map:
     case Family::Fold:
       return convertToMapOrFold(op);
+    case Family::Move:
+      convertDataMovement(op);
+      return success();
     case Family::Gemm:
       convertContract(cast<graph::ContractOp>(op));
       return success();

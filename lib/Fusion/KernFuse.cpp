@@ -44,6 +44,25 @@ bool usedBesideLinks(Operation *op, Operation *user,
   return uses != embedding.links.size();
 }
 
+/// Erases the reshapes among the definitions of `values` that nothing uses.
+void eraseUnusedReshapes(ArrayRef<Value> values) {
+  llvm::SetVector<Operation *> reshapes;
+  for (Value value : values)
+    if (Operation *op = value.getDefiningOp())
+      if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+        reshapes.insert(op);
+  for (Operation *op : reshapes)
+    if (op->use_empty())
+      op->erase();
+}
+
+/// Whether others than `reshape` and `user` use results of `op`.
+bool isUsedBeside(Operation *op, Operation *reshape, Operation *user) {
+  return llvm::any_of(op->getUsers(), [&](Operation *other) {
+    return other != reshape && other != user;
+  });
+}
+
 /// Two kernels that can become one.
 struct Plan {
   Operation *first, *second;
@@ -236,6 +255,7 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     bool fits = embedding && !embedding->links.empty() &&
                 !usedBesideLinks(p, c, *embedding) &&
                 embedding->isWhole(embedding->first) &&
+                !(embedding->isPartial && isUsedBeside(p, reshape, c)) &&
                 worthMerging(*Kernel::get(p), *Kernel::get(c), *embedding) &&
                 !dependsIndirectly(p, c);
     if (!fits) {
@@ -247,10 +267,13 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
       return false;
     }
     LLVM_DEBUG(llvm::dbgs() << "meeting through " << *reshape << "\n");
+    // A reshape that only the original read would look like another user of
+    // what it reads.
+    SmallVector<Value> operands(original->getOperands());
+    operands.push_back(reshape->getResult(0));
     original->replaceAllUsesWith(copy.results);
     original->erase();
-    if (reshape->use_empty())
-      reshape->erase();
+    eraseUnusedReshapes(operands);
     // Reshapes that only the original's other users needed.
     for (Operation *made : llvm::reverse(copy.made))
       if (made->use_empty())
@@ -312,9 +335,11 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     if (!embedding || embedding->links.empty() ||
         usedBesideLinks(p, c, *embedding))
       return std::nullopt;
-    // What is kept must still be written once.
-    if (!plan.kept.empty() && !embedding->isWhole(embedding->first) &&
-        !(second->isFolding() && embedding->isPerRow(embedding->first)))
+    // What is kept must still be written, all of it and once.
+    if (!plan.kept.empty() &&
+        (embedding->isPartial ||
+         (!embedding->isWhole(embedding->first) &&
+          !(second->isFolding() && embedding->isPerRow(embedding->first)))))
       return std::nullopt;
     if (!worthMerging(*first, *second, *embedding) || dependsIndirectly(p, c))
       return std::nullopt;
@@ -330,7 +355,7 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
       return std::nullopt;
     std::optional<Embedding> embedding = embed(*first, *second);
     if (!embedding || !embedding->links.empty())
-      return std::nullopt;
+      return std::nullopt; // without links it is not partial
     Pairing pairing = worthPairing(*first, *second, *embedding);
     if (pairing == Pairing::None || depends(a, b))
       return std::nullopt;

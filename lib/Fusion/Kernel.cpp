@@ -72,23 +72,35 @@ bool Embedding::isPerRow(const Dims &dims) const {
 }
 
 namespace {
+/// Which elements of a tensor a kernel reads.
+enum class Reach {
+  Whole, ///< all of them, each at its place
+  Part,  ///< some of them
+  Beyond ///< also zeros outside
+};
+
 /// A growing one-to-one relation between the dimensions of two kernels.
 class Pairing {
 public:
   Pairing(const Kernel &first, const Kernel &second)
       : first(first), second(second), toSecond(first.getBounds().size(), -1),
-        toFirst(second.getBounds().size(), -1) {}
+        toFirst(second.getBounds().size(), -1),
+        shift(first.getBounds().size(), 0) {}
 
   /// Pairs the dimensions that two maps to the same tensor use, unless that
-  /// contradicts what is paired already.
-  bool pairMaps(AffineMap a, AffineMap b) {
-    Dims oldToSecond = toSecond, oldToFirst = toFirst;
-    for (unsigned i = 0; i < a.getNumResults(); ++i)
-      if (!pairDims(a.getDimPosition(i), b.getDimPosition(i))) {
+  /// contradicts what is paired already or goes beyond `reach`.
+  bool pairMaps(AffineMap a, AffineMap b, Reach reach) {
+    Dims oldToSecond = toSecond, oldToFirst = toFirst, oldShift = shift;
+    for (unsigned i = 0; i < a.getNumResults(); ++i) {
+      auto [dimA, offsetA] = kern::getEntry(a, i);
+      auto [dimB, offsetB] = kern::getEntry(b, i);
+      if (!pairDims(dimA, dimB, offsetB - offsetA, reach)) {
         toSecond = oldToSecond;
         toFirst = oldToFirst;
+        shift = oldShift;
         return false;
       }
+    }
     return true;
   }
 
@@ -98,7 +110,7 @@ public:
     if (restFirst.size() != restSecond.size())
       return false;
     for (auto [a, b] : llvm::zip_equal(restFirst, restSecond))
-      if (!pairDims(a, b))
+      if (!pairDims(a, b, 0, Reach::Whole))
         return false;
     return true;
   }
@@ -107,13 +119,30 @@ public:
   Dims unpairedSecond() const { return unpaired(toFirst); }
   const Dims &getToSecond() const { return toSecond; }
   const Dims &getToFirst() const { return toFirst; }
+  const Dims &getShift() const { return shift; }
+  /// Whether the second kernel reads a part of the first's space.
+  bool isPartial() const {
+    for (auto [a, b] : llvm::enumerate(toSecond))
+      if (b != -1 && !covers(a, b, shift[a]))
+        return true;
+    return false;
+  }
 
 private:
-  bool pairDims(int64_t a, int64_t b) {
+  bool covers(int64_t a, int64_t b, int64_t offset) const {
+    return kern::MapEntry{b, offset}.isWhole(second.getBounds()[b],
+                                             first.getBounds()[a]);
+  }
+
+  bool pairDims(int64_t a, int64_t b, int64_t offset, Reach reach) {
     if (toSecond[a] == b && toFirst[b] == a)
-      return true;
-    if (toSecond[a] != -1 || toFirst[b] != -1 ||
-        first.getBounds()[a] != second.getBounds()[b])
+      return shift[a] == offset;
+    if (toSecond[a] != -1 || toFirst[b] != -1)
+      return false;
+    bool isPart = kern::MapEntry{b, offset}.isWithin(second.getBounds()[b],
+                                                     first.getBounds()[a]);
+    if (reach == Reach::Whole ? !covers(a, b, offset)
+                              : reach == Reach::Part && !isPart)
       return false;
     // What one kernel reduces, the other must as well, if it reduces at all.
     if (first.isFolding() && second.isFolding() &&
@@ -122,6 +151,7 @@ private:
       return false;
     toSecond[a] = b;
     toFirst[b] = a;
+    shift[a] = offset;
     return true;
   }
 
@@ -134,7 +164,7 @@ private:
   }
 
   const Kernel &first, &second;
-  Dims toSecond, toFirst;
+  Dims toSecond, toFirst, shift;
 };
 } // namespace
 
@@ -151,7 +181,37 @@ static void pairSharedInputs(Pairing &pairing, const Kernel &first,
            first.getInputMap(b.first).getNumResults();
   });
   for (auto [i, j] : shared)
-    pairing.pairMaps(first.getInputMap(i), second.getInputMap(j));
+    pairing.pairMaps(first.getInputMap(i), second.getInputMap(j), Reach::Whole);
+}
+
+/// Whether result `result` is an input whose every element it has once.
+static bool isCopyOfWhole(const Kernel &kernel, unsigned result) {
+  auto argument = dyn_cast<BlockArgument>(
+      kernel.getBody().getTerminator()->getOperand(result));
+  if (!argument)
+    return false;
+  unsigned input = argument.getArgNumber();
+  auto type = dyn_cast<RankedTensorType>(kernel.getInput(input).getType());
+  AffineMap map = kernel.getInputMap(input);
+  if (!type || map.getNumResults() != kernel.getBounds().size())
+    return false;
+  for (unsigned i = 0; i < map.getNumResults(); ++i) {
+    kern::MapEntry entry = kern::getEntry(map, i);
+    if (!entry.isWhole(kernel.getBounds()[entry.dim], type.getDimSize(i)))
+      return false;
+  }
+  return true;
+}
+
+/// What others may read of result `result` and still compute it themselves,
+/// point by point.
+static Reach reachOf(const Kernel &kernel, unsigned result) {
+  // A random number is that of its element in the whole tensor.
+  if (!kernel.isMap() || !kernel.getBody().getOps<kern::RandomOp>().empty())
+    return Reach::Whole;
+  // Outside of a result zeros are read, and so must what stands in its place:
+  // a copy of a tensor that ends where the result does.
+  return isCopyOfWhole(kernel, result) ? Reach::Beyond : Reach::Part;
 }
 
 std::optional<Embedding> fusion::embed(const Kernel &first,
@@ -174,7 +234,8 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
   });
   for (auto link : links)
     if (pairing.pairMaps(first.getResultMap(link.second),
-                         second.getInputMap(link.first)))
+                         second.getInputMap(link.first),
+                         reachOf(first, link.second)))
       embedding.links.push_back(link);
   if (embedding.links.size() != links.size() && embedding.links.empty())
     return std::nullopt;
@@ -195,7 +256,12 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
   // dimensions means something.
   bool inFirst = pairing.unpairedSecond().empty();
   bool inSecond = pairing.unpairedFirst().empty();
-  if (inFirst && inSecond)
+  embedding.isPartial = pairing.isPartial();
+  embedding.shift = pairing.getShift();
+  if (embedding.isPartial) {
+    if (!inSecond)
+      return std::nullopt;
+  } else if (inFirst && inSecond)
     inSecond = !(first.isGemm() || first.isFolding());
   const Kernel &space = inSecond ? second : first;
   embedding.bounds.assign(space.getBounds().begin(), space.getBounds().end());
@@ -230,8 +296,8 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
       for (unsigned i = 0; i < count; ++i) {
         AffineMap map = kernel->getInputMap(i);
         for (unsigned j = 1; j < map.getNumResults(); ++j)
-          if ((*dims)[map.getDimPosition(j - 1)] >
-              (*dims)[map.getDimPosition(j)])
+          if ((*dims)[kern::getEntry(map, j - 1).dim] >
+              (*dims)[kern::getEntry(map, j).dim])
             return std::nullopt;
       }
     }
@@ -242,12 +308,16 @@ std::optional<Embedding> fusion::embed(const Kernel &first,
 // Merging
 //===----------------------------------------------------------------------===//
 
-static AffineMap remap(AffineMap map, const Dims &dims, unsigned rank) {
-  SmallVector<AffineExpr> exprs;
-  for (unsigned i = 0; i < map.getNumResults(); ++i)
-    exprs.push_back(
-        getAffineDimExpr(dims[map.getDimPosition(i)], map.getContext()));
-  return AffineMap::get(rank, 0, exprs, map.getContext());
+/// `map` of a kernel whose dimensions are `dims`, of `rank`, at the indices
+/// there plus `shift`.
+static AffineMap remap(AffineMap map, const Dims &dims, const Dims &shift,
+                       unsigned rank) {
+  SmallVector<kern::MapEntry> entries;
+  for (unsigned i = 0; i < map.getNumResults(); ++i) {
+    auto [dim, offset] = kern::getEntry(map, i);
+    entries.push_back({dims[dim], offset + shift[dim]});
+  }
+  return kern::getShiftedMap(entries, rank, map.getContext());
 }
 
 namespace {
@@ -272,21 +342,32 @@ public:
     return arguments.back();
   }
 
-  /// Copies the region of `kernel`, whose dimensions are `dims`, and returns
-  /// what it yields. `values` maps those arguments that are known.
+  /// Copies the region of `kernel`, whose dimensions are `dims` at the indices
+  /// there plus `shift`, and returns what it yields. `values` maps those
+  /// arguments that are known.
   SmallVector<Value> inlineBody(const Kernel &kernel, const Dims &dims,
-                                IRMapping &values) {
+                                const Dims &shift, IRMapping &values) {
     for (unsigned i = 0; i < kernel.getNumInputs(); ++i)
       if (!values.contains(kernel.getArgument(i)))
         values.map(kernel.getArgument(i),
                    addInput(kernel.getInput(i),
-                            remap(kernel.getInputMap(i), dims, rank)));
+                            remap(kernel.getInputMap(i), dims, shift, rank)));
     OpBuilder builder(loc.getContext());
     builder.setInsertionPointToEnd(body);
     for (Operation &op : kernel.getBody().without_terminator()) {
       Operation *copy = builder.clone(op, values);
-      if (auto index = dyn_cast<kern::IndexOp>(copy))
-        index.setDim(dims[index.getDim()]);
+      auto index = dyn_cast<kern::IndexOp>(copy);
+      if (!index)
+        continue;
+      int64_t offset = shift[index.getDim()];
+      index.setDim(dims[index.getDim()]);
+      if (offset) {
+        Value constant = arith::ConstantOp::create(
+            builder, index.getLoc(), builder.getI64IntegerAttr(offset));
+        values.map(
+            op.getResult(0),
+            arith::AddIOp::create(builder, index.getLoc(), index, constant));
+      }
     }
     SmallVector<Value> yielded;
     for (Value value : kernel.getBody().getTerminator()->getOperands())
@@ -366,19 +447,20 @@ Operation *fusion::buildMerged(const Kernel &first, const Kernel &second,
     (gemm == p ? firstValues : secondValues).map(acc, newAcc);
   }
   SmallVector<Value> firstYield =
-      assembly.inlineBody(first, embedding.first, firstValues);
+      assembly.inlineBody(first, embedding.first, embedding.shift, firstValues);
   for (auto [input, result] : embedding.links)
     secondValues.map(second.getArgument(input), firstYield[result]);
+  Dims none(second.getBounds().size(), 0);
   SmallVector<Value> secondYield =
-      assembly.inlineBody(second, embedding.second, secondValues);
+      assembly.inlineBody(second, embedding.second, none, secondValues);
   for (unsigned result : kept)
-    assembly.addResult(
-        firstYield[result], p->getResult(result).getType(),
-        remap(first.getResultMap(result), embedding.first, rank));
+    assembly.addResult(firstYield[result], p->getResult(result).getType(),
+                       remap(first.getResultMap(result), embedding.first,
+                             embedding.shift, rank));
   for (auto [result, value] : llvm::enumerate(secondYield))
     assembly.addResult(
         value, c->getResult(result).getType(),
-        remap(second.getResultMap(result), embedding.second, rank));
+        remap(second.getResultMap(result), embedding.second, none, rank));
   return assembly.build(builder, embedding.bounds, embedding.reduced,
                         isa<kern::RowsOp>(p) || isa<kern::RowsOp>(c), gemm);
 }
@@ -426,7 +508,8 @@ Operation *fusion::dropUnused(Operation *op) {
     if (kernel.getArgument(i).use_empty())
       values.map(kernel.getArgument(i), Value());
   Dims dims(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
-  SmallVector<Value> yielded = assembly.inlineBody(kernel, dims, values);
+  SmallVector<Value> yielded =
+      assembly.inlineBody(kernel, dims, Dims(rank, 0), values);
   unsigned next = 0;
   for (OpResult result : op->getResults())
     if (used[result.getResultNumber()])

@@ -49,7 +49,12 @@ private:
 struct Embedding {
   /// Dimension i of the kernel is dimension first[i] (second[i]) of the space.
   Dims first, second;
+  /// At index j along that, the first kernel is at index j + shift[i]: the
+  /// second may read a part of its results.
+  Dims shift;
   Dims bounds, reduced;
+  /// The space is a part of the first kernel's: it cannot yield its results.
+  bool isPartial = false;
   /// Inputs of the second that are results of the first, by (input, result).
   llvm::SmallVector<std::pair<unsigned, unsigned>> links;
 
@@ -63,7 +68,8 @@ struct Embedding {
 std::optional<Embedding> embed(const Kernel &first, const Kernel &second);
 
 /// Builds, before `second`, the kernel that computes what `second` does and the
-/// results `kept` of `first`; its results are those, then `second`'s.
+/// results `kept` of `first` (none when the embedding is partial); its results
+/// are those, then `second`'s.
 mlir::Operation *buildMerged(const Kernel &first, const Kernel &second,
                              const Embedding &embedding,
                              llvm::ArrayRef<unsigned> kept);

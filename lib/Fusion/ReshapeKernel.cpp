@@ -5,6 +5,7 @@
 
 #include "ReshapeKernel.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -33,15 +34,19 @@ public:
     SmallVector<Value> inputs;
     SmallVector<AffineMap> maps;
     for (unsigned i = 0; i < kernel.getNumInputs(); ++i) {
-      AffineMap map = convert(kernel.getInputMap(i));
+      Value input = kernel.getInput(i);
+      auto [map, shape] = convert(kernel.getInputMap(i), input.getType());
       maps.push_back(map);
-      inputs.push_back(reshape(kernel.getInput(i), map));
+      inputs.push_back(isa<RankedTensorType>(input.getType())
+                           ? reshapeTo(input, shape)
+                           : input);
     }
     SmallVector<Type> types;
     for (OpResult result : op->getResults()) {
-      AffineMap map = convert(kernel.getResultMap(result.getResultNumber()));
+      auto [map, shape] = convert(kernel.getResultMap(result.getResultNumber()),
+                                  result.getType());
       maps.push_back(map);
-      types.push_back(shapedBy(result.getType(), map));
+      types.push_back(cast<RankedTensorType>(result.getType()).clone(shape));
     }
     Dims reduced;
     for (int64_t dim : kernel.getReduced())
@@ -69,27 +74,37 @@ public:
   }
 
 private:
-  AffineMap convert(AffineMap map) {
-    SmallVector<AffineExpr> exprs;
-    for (unsigned i = 0; i < map.getNumResults(); ++i)
-      for (int64_t dim : newDims[map.getDimPosition(i)])
-        exprs.push_back(builder.getAffineDimExpr(dim));
-    return AffineMap::get(bounds.size(), 0, exprs, builder.getContext());
-  }
-
-  Type shapedBy(Type type, AffineMap map) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor)
-      return type;
+  /// The map that takes the place of `map` to a tensor of `type`, and the shape
+  /// that the tensor has then.
+  std::pair<AffineMap, SmallVector<int64_t>> convert(AffineMap map, Type type) {
+    SmallVector<kern::MapEntry> entries;
     SmallVector<int64_t> shape;
-    for (unsigned i = 0; i < map.getNumResults(); ++i)
-      shape.push_back(bounds[map.getDimPosition(i)]);
-    return tensor.clone(shape);
-  }
-
-  Value reshape(Value value, AffineMap map) {
-    auto type = dyn_cast<RankedTensorType>(shapedBy(value.getType(), map));
-    return type ? reshapeTo(value, type.getShape()) : value;
+    int64_t merged = 1;
+    // From the innermost on: where dimensions merge, the first, which has the
+    // new one, begins at a multiple of the size of the others.
+    for (unsigned i = map.getNumResults(); i-- > 0;) {
+      auto [dim, offset] = kern::getEntry(map, i);
+      int64_t size = cast<RankedTensorType>(type).getDimSize(i);
+      ArrayRef<int64_t> dims = newDims[dim];
+      if (dims.empty()) {
+        merged *= size;
+        continue;
+      }
+      // The parts but the first are whole.
+      int64_t inner = 1;
+      for (int64_t part : llvm::reverse(dims.drop_front())) {
+        entries.push_back({part, 0});
+        shape.push_back(bounds[part]);
+        inner *= bounds[part];
+      }
+      entries.push_back({dims.front(), offset / inner * merged});
+      shape.push_back(size / inner * merged);
+      merged = 1;
+    }
+    std::reverse(entries.begin(), entries.end());
+    std::reverse(shape.begin(), shape.end());
+    return {kern::getShiftedMap(entries, bounds.size(), builder.getContext()),
+            shape};
   }
 
   Value reshapeTo(Value value, ArrayRef<int64_t> shape) {
@@ -119,9 +134,36 @@ private:
       if (auto index = dyn_cast<kern::IndexOp>(op))
         values.map(index.getResult(),
                    linearIndex(inside, indexDims[index.getDim()]));
+      else if (Value isBelow = compareOuter(inside, op))
+        values.map(op.getResult(0), isBelow);
       else
         inside.clone(op, values);
     }
+  }
+
+  /// When `op` asks whether the index of a dimension that splits is below a
+  /// multiple of its inner parts, as concatenations do: the same question about
+  /// the outer part, which is the same for all inner ones.
+  Value compareOuter(OpBuilder &inside, Operation &op) {
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (!compare || compare.getPredicate() != arith::CmpIPredicate::slt)
+      return {};
+    auto index = compare.getLhs().getDefiningOp<kern::IndexOp>();
+    IntegerAttr bound;
+    if (!index || !matchPattern(compare.getRhs(), m_Constant(&bound)))
+      return {};
+    ArrayRef<int64_t> dims = indexDims[index.getDim()];
+    int64_t inner = 1;
+    for (int64_t dim : dims.drop_front(std::min<size_t>(1, dims.size())))
+      inner *= bounds[dim];
+    if (dims.size() < 2 || bound.getInt() % inner)
+      return {};
+    Value outer = kern::IndexOp::create(inside, loc, inside.getI64Type(),
+                                        inside.getI64IntegerAttr(dims.front()));
+    Value limit = arith::ConstantOp::create(
+        inside, loc, inside.getI64IntegerAttr(bound.getInt() / inner));
+    return arith::CmpIOp::create(inside, loc, compare.getPredicate(), outer,
+                                 limit);
   }
 
   /// The row-major index over `dims`.
@@ -154,7 +196,20 @@ private:
 };
 } // namespace
 
-ReshapedKernel fusion::splitDims(const Kernel &kernel, ArrayRef<Dims> sizes) {
+std::optional<ReshapedKernel> fusion::splitDims(const Kernel &kernel,
+                                                ArrayRef<Dims> sizes) {
+  for (unsigned i = 0; i < kernel.getNumInputs(); ++i) {
+    AffineMap map = kernel.getInputMap(i);
+    for (unsigned j = 0; j < map.getNumResults(); ++j) {
+      auto [dim, offset] = kern::getEntry(map, j);
+      int64_t inner = 1;
+      for (int64_t size : ArrayRef(sizes[dim]).drop_front())
+        inner *= size;
+      auto type = cast<RankedTensorType>(kernel.getInput(i).getType());
+      if (offset % inner || type.getDimSize(j) % inner)
+        return std::nullopt;
+    }
+  }
   SmallVector<Dims> newDims;
   Dims bounds;
   for (const Dims &parts : sizes) {
@@ -167,17 +222,23 @@ ReshapedKernel fusion::splitDims(const Kernel &kernel, ArrayRef<Dims> sizes) {
   return Reshaper(kernel, newDims, newDims, bounds).build();
 }
 
-/// Whether `map` holds `group` in order and together, or nothing of it.
-static bool keepsTogether(AffineMap map, ArrayRef<int64_t> group) {
+/// Whether `map` to a tensor of `type` holds `group` in order and together, or
+/// nothing of it. Only the first of the group may be read in part.
+static bool keepsTogether(AffineMap map, Type type, ArrayRef<int64_t> group,
+                          ArrayRef<int64_t> bounds) {
   for (unsigned i = 0; i < map.getNumResults(); ++i) {
-    int64_t dim = map.getDimPosition(i);
+    int64_t dim = kern::getEntry(map, i).dim;
     if (!llvm::is_contained(group, dim))
       continue;
     if (dim != group.front() || i + group.size() > map.getNumResults())
       return false;
-    for (unsigned j = 0; j < group.size(); ++j)
-      if (map.getDimPosition(i + j) != group[j])
+    for (unsigned j = 1; j < group.size(); ++j) {
+      kern::MapEntry entry = kern::getEntry(map, i + j);
+      if (entry.dim != group[j] ||
+          !entry.isWhole(bounds[group[j]],
+                         cast<RankedTensorType>(type).getDimSize(i + j)))
         return false;
+    }
     i += group.size() - 1;
   }
   return true;
@@ -198,10 +259,13 @@ std::optional<ReshapedKernel> fusion::mergeDims(const Kernel &kernel,
       indexDims[group.front()] = newDims[group.front()];
       continue;
     }
-    unsigned maps =
-        kernel.getNumInputs() + kernel.getOperation()->getNumResults();
-    for (unsigned i = 0; i < maps; ++i)
-      if (!keepsTogether(kernel.getInputMap(i), group))
+    for (unsigned i = 0; i < kernel.getNumInputs(); ++i)
+      if (!keepsTogether(kernel.getInputMap(i), kernel.getInput(i).getType(),
+                         group, kernel.getBounds()))
+        return std::nullopt;
+    for (OpResult result : kernel.getOperation()->getResults())
+      if (!keepsTogether(kernel.getResultMap(result.getResultNumber()),
+                         result.getType(), group, kernel.getBounds()))
         return std::nullopt;
     unsigned reduced = llvm::count_if(group, [&](int64_t dim) {
       return llvm::is_contained(kernel.getReduced(), dim);
@@ -223,18 +287,25 @@ std::optional<ReshapedKernel> fusion::mergeDims(const Kernel &kernel,
 }
 
 /// Sizes that split the dimensions of `kernel` when a tensor that lies along
-/// `map` has dimension i split to the dimensions `groups[i]` of `shape`.
-static SmallVector<Dims> splitSizes(const Kernel &kernel, AffineMap map,
-                                    ArrayRef<ReassociationIndices> groups,
-                                    ArrayRef<int64_t> shape) {
+/// `map` has dimension i split to the dimensions `groups[i]` of `shape`. None
+/// when a part of the tensor is read that does not split like it.
+static std::optional<SmallVector<Dims>>
+splitSizes(const Kernel &kernel, AffineMap map,
+           ArrayRef<ReassociationIndices> groups, ArrayRef<int64_t> shape) {
   SmallVector<Dims> sizes;
   for (int64_t bound : kernel.getBounds())
     sizes.push_back({bound});
   for (auto [i, group] : llvm::enumerate(groups)) {
-    Dims &parts = sizes[map.getDimPosition(i)];
+    Dims &parts = sizes[kern::getEntry(map, i).dim];
+    int64_t bound = parts.front(), inner = 1;
     parts.clear();
     for (int64_t dim : group)
       parts.push_back(shape[dim]);
+    for (int64_t part : ArrayRef(parts).drop_front())
+      inner *= part;
+    if (bound % inner)
+      return std::nullopt;
+    parts.front() = bound / inner;
   }
   return sizes;
 }
@@ -251,7 +322,7 @@ mergeGroups(const Kernel &kernel, AffineMap map,
   for (const ReassociationIndices &group : groups) {
     Dims dims;
     for (int64_t dim : group) {
-      dims.push_back(map.getDimPosition(dim));
+      dims.push_back(kern::getEntry(map, dim).dim);
       if (dims.size() > 1) {
         if (dims.back() != dims[dims.size() - 2] + 1)
           return std::nullopt;
@@ -282,8 +353,13 @@ reshapeAlong(const Kernel &kernel, AffineMap map, bool merge,
              ArrayRef<int64_t> expanded) {
   if (kernel.isGemm())
     return std::nullopt;
-  if (!merge)
-    return splitDims(kernel, splitSizes(kernel, map, groups, expanded));
+  if (!merge) {
+    std::optional<SmallVector<Dims>> sizes =
+        splitSizes(kernel, map, groups, expanded);
+    if (!sizes)
+      return std::nullopt;
+    return splitDims(kernel, *sizes);
+  }
   std::optional<SmallVector<Dims>> dims = mergeGroups(kernel, map, groups);
   if (!dims)
     return std::nullopt;
@@ -332,8 +408,8 @@ std::optional<MeetingKernel> fusion::meetThrough(Operation *reshape,
       inputMap = consumer.getInputMap(i);
   if (!parts || !inputMap)
     return std::nullopt;
-  // Splitting always works, so the kernel with the smaller shape is split when
-  // it is no product.
+  // Splitting nearly always works, so the kernel with the smaller shape is
+  // split when it is no product.
   auto changeConsumer = [&]() -> std::optional<MeetingKernel> {
     std::optional<ReshapedKernel> copy = reshapeAlong(
         consumer, inputMap, !parts->collapses, parts->groups, parts->expanded);

@@ -22,8 +22,10 @@ struct ReshapedKernel {
   void discard();
 };
 
-/// Splits iteration dimension d of `kernel` (no product) into `sizes[d]`.
-ReshapedKernel splitDims(const Kernel &kernel, llvm::ArrayRef<Dims> sizes);
+/// Splits iteration dimension d of `kernel` (no product) into `sizes[d]`. None
+/// when an input that is read in part does not split where the part begins.
+std::optional<ReshapedKernel> splitDims(const Kernel &kernel,
+                                        llvm::ArrayRef<Dims> sizes);
 
 /// Merges each of `groups`, runs of iteration dimensions that together are all
 /// of them, to one dimension. None when an operand or result holds a part of a

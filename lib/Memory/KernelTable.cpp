@@ -63,6 +63,14 @@ std::string bessemer::kernelName(Operation *op) {
         shape.push_back(gemm.getK());
         appendShape(stream, shape);
       })
+      .Case([&](kern::GatherOp gather) {
+        appendShape(stream, shapeOf(gather.getTable()).take_back(2));
+        appendShape(stream << "_by", shapeOf(gather.getIndices()));
+      })
+      .Case([&](kern::ScatterOp scatter) {
+        appendShape(stream, shapeOf(scatter.getResult()).take_back(2));
+        appendShape(stream << "_by", shapeOf(scatter.getIndices()));
+      })
       .Case([&](kern::WindowOp window) {
         stream << '_' << kern::stringifyWindowKind(window.getKind());
         appendShape(stream, shapeOf(window.getResult()));

@@ -75,3 +75,18 @@ func.func @twice(%x: tensor<2x3x4xf32>) -> tensor<4x3x2xf32> {
   %1 = graph.transpose %0 permutation = [1, 0, 2] : tensor<3x4x2xf32> -> tensor<4x3x2xf32>
   return %1 : tensor<4x3x2xf32>
 }
+
+// -----
+
+// A scaled transpose, as attention scales its keys: the product reads it.
+// CHECK-LABEL: func.func @scaled
+func.func @scaled(%q: tensor<5x3xf32>, %k: tensor<4x3xf32>) -> tensor<5x4xf32> {
+  // CHECK: %[[C:.*]] = arith.constant dense<5.000000e-01> : tensor<4x3xf32>
+  // CHECK: %[[S:.*]] = arith.mulf %arg1, %[[C]] : tensor<4x3xf32>
+  // CHECK: graph.contract %arg0, %[[S]] batch = [] x [] contract = [1] x [1]
+  %half = arith.constant dense<0.5> : tensor<3x4xf32>
+  %0 = graph.transpose %k permutation = [1, 0] : tensor<4x3xf32> -> tensor<3x4xf32>
+  %1 = arith.mulf %0, %half : tensor<3x4xf32>
+  %2 = graph.contract %q, %1 batch = [] x [] contract = [1] x [0] : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  return %2 : tensor<5x4xf32>
+}

@@ -35,6 +35,9 @@ KernelPlan bessemer::cpu::planKernel(Operation *op, const CPUTarget &target) {
       .Case([&](kern::WindowOp window) { return planWindow(window, target); })
       .Case([&](kern::UpdateOp update) { return planUpdate(update, target); })
       .Case([&](kern::NormOp norm) { return planNorm(norm, target); })
+      .Case([&](kern::GatherOp gather) { return planGather(gather, target); })
+      .Case(
+          [&](kern::ScatterOp scatter) { return planScatter(scatter, target); })
       .Default([](Operation *) { return KernelPlan(); });
 }
 
@@ -48,7 +51,8 @@ static LogicalResult verifyKernel(Operation *op) {
     return op->emitError("cpu kernel: expected a generated kernel, got a "
                          "library call");
   if (!isa<kern::MapOp, kern::RowsOp, kern::ColumnsOp, kern::GemmOp,
-           kern::WindowOp, kern::UpdateOp, kern::NormOp>(op))
+           kern::WindowOp, kern::UpdateOp, kern::NormOp, kern::GatherOp,
+           kern::ScatterOp>(op))
     return op->emitError("cpu kernel: expected a kern op, got '")
            << op->getName() << "'";
   // These compute on f32 vectors; regions may use any type.
@@ -60,6 +64,14 @@ static LogicalResult verifyKernel(Operation *op) {
               operand != op->getOperand(1)))
           return op->emitError("cpu kernel: expected f32 operands, got ")
                  << tensor;
+  if (isa<kern::GatherOp, kern::ScatterOp>(op))
+    for (Value operand : op->getOperands()) {
+      auto tensor = cast<RankedTensorType>(operand.getType());
+      if (!isSupportedType(tensor.getElementType()))
+        return op->emitError("cpu kernel: expected elements of f32, f64 or an "
+                             "integer type, got ")
+               << tensor;
+    }
   for (Region &region : op->getRegions())
     for (Block &block : region)
       if (failed(verifyRegion(block)))

@@ -27,6 +27,8 @@ KernelPlan planGemm(kern::GemmOp op, const CPUTarget &target);
 KernelPlan planWindow(kern::WindowOp op, const CPUTarget &target);
 KernelPlan planUpdate(kern::UpdateOp op, const CPUTarget &target);
 KernelPlan planNorm(kern::NormOp op, const CPUTarget &target);
+KernelPlan planGather(kern::GatherOp op, const CPUTarget &target);
+KernelPlan planScatter(kern::ScatterOp op, const CPUTarget &target);
 
 /// The plan of any kern op; no tiles for a library call.
 KernelPlan planKernel(mlir::Operation *op, const CPUTarget &target);

@@ -34,16 +34,27 @@ static OpParts getParts(Operation *op) {
 }
 
 static Access getAccess(unsigned buffer, Type type, AffineMap map,
-                        size_t rank) {
+                        ArrayRef<int64_t> bounds) {
+  size_t rank = bounds.size();
   Access access{buffer, nullptr, SmallVector<int64_t>(rank, 0)};
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return access;
   access.type = tensor.getElementType();
   int64_t stride = 1;
-  for (int64_t dim = tensor.getRank() - 1; dim >= 0; --dim) {
-    access.strides[map.getDimPosition(dim)] = stride;
-    stride *= tensor.getDimSize(dim);
+  for (int64_t i = tensor.getRank() - 1; i >= 0; --i) {
+    kern::MapEntry entry = kern::getEntry(map, i);
+    int64_t size = tensor.getDimSize(i);
+    access.strides[entry.dim] = stride;
+    access.offset += entry.offset * stride;
+    if (!entry.isWithin(bounds[entry.dim], size)) {
+      Guard &guard = access.guards.emplace_back();
+      guard.strides.assign(rank, 0);
+      guard.strides[entry.dim] = 1;
+      guard.low = -entry.offset;
+      guard.high = size - entry.offset;
+    }
+    stride *= size;
   }
   return access;
 }
@@ -117,12 +128,12 @@ IterationSpace IterationSpace::get(Operation *op) {
   unsigned number = 0;
   for (Value input : parts.inputs) {
     space.inputs.push_back(
-        getAccess(number, input.getType(), mapOf(number), rank));
+        getAccess(number, input.getType(), mapOf(number), space.bounds));
     ++number;
   }
   for (Value result : op->getResults()) {
     space.results.push_back(
-        getAccess(number, result.getType(), mapOf(number), rank));
+        getAccess(number, result.getType(), mapOf(number), space.bounds));
     ++number;
   }
   space.linear = getLinearValues(parts.body, rank);
@@ -133,8 +144,11 @@ IterationSpace IterationSpace::get(Operation *op) {
 
 template <typename Function>
 void IterationSpace::forEachStrides(Function function) {
-  for (Access &access : inputs)
+  for (Access &access : inputs) {
     function(access.strides);
+    for (Guard &guard : access.guards)
+      function(guard.strides);
+  }
   for (Access &access : results)
     function(access.strides);
   for (LinearValue &value : linear)
@@ -151,10 +165,11 @@ IterationSpace IterationSpace::get(kern::GemmOp op) {
   };
   unsigned extras = op.getExtras().size();
   for (auto [i, extra] : llvm::enumerate(op.getExtras()))
-    space.inputs.push_back(getAccess(2 + i, extra.getType(), mapOf(i), rank));
+    space.inputs.push_back(
+        getAccess(2 + i, extra.getType(), mapOf(i), space.bounds));
   for (auto [i, result] : llvm::enumerate(op->getResults()))
-    space.results.push_back(
-        getAccess(2 + extras + i, result.getType(), mapOf(extras + i), rank));
+    space.results.push_back(getAccess(2 + extras + i, result.getType(),
+                                      mapOf(extras + i), space.bounds));
   space.linear = getLinearValues(op.getBody().front(), rank);
   if (rank == 2) { // A batch of one.
     space.bounds.insert(space.bounds.begin(), 1);
@@ -186,13 +201,32 @@ void IterationSpace::addUnitDim() {
 
 void IterationSpace::mergeDims() {
   for (int64_t dim = static_cast<int64_t>(bounds.size()) - 2; dim >= 0; --dim) {
+    int64_t inner = bounds[dim + 1];
     bool mergeable = reduced[dim] == reduced[dim + 1];
-    forEachStrides([&](SmallVector<int64_t> &strides) {
-      mergeable &= strides[dim] == strides[dim + 1] * bounds[dim + 1];
-    });
+    auto check = [&](ArrayRef<int64_t> strides) {
+      mergeable &= strides[dim] == strides[dim + 1] * inner;
+    };
+    for (const Access &access : inputs) {
+      check(access.strides);
+      // A guard of the outer dimension is one of the merged one as well.
+      for (const Guard &guard : access.guards)
+        mergeable &= guard.strides[dim + 1] == 0;
+    }
+    for (const Access &access : results)
+      check(access.strides);
+    for (const LinearValue &value : linear)
+      check(value.strides);
     if (!mergeable)
       continue;
-    bounds[dim] *= bounds[dim + 1];
+    for (Access &access : inputs)
+      for (Guard &guard : access.guards)
+        if (guard.strides[dim]) {
+          // low <= i < high is low n <= i n + j < high n for all j < n.
+          guard.strides[dim + 1] = 1;
+          guard.low *= inner;
+          guard.high *= inner;
+        }
+    bounds[dim] *= inner;
     bounds.erase(bounds.begin() + dim + 1);
     reduced.erase(reduced.begin() + dim + 1);
     forEachStrides([&](SmallVector<int64_t> &strides) {
@@ -241,8 +275,14 @@ int64_t IterationSpace::pickVectorDim(bool amongReduced) const {
 
 Position Position::begin(KernelBuilder &k, const IterationSpace &space) {
   Position position;
-  for (const Access &access : space.inputs)
-    position.inputs.push_back(k.buffer(access.buffer));
+  for (const Access &access : space.inputs) {
+    Val buffer = k.buffer(access.buffer);
+    position.inputs.push_back(
+        access.type
+            ? k.address(buffer, k.memoryType(access.type), access.offset)
+            : buffer);
+    position.guarded.append(access.guards.size(), k.i64(0));
+  }
   for (const Access &access : space.results)
     position.results.push_back(k.buffer(access.buffer));
   for (const LinearValue &value : space.linear)
@@ -275,11 +315,55 @@ Position Position::at(KernelBuilder &k, const IterationSpace &space,
   advance(space.caches, caches, result.caches);
   for (auto [value, current] : llvm::zip(space.linear, linear))
     result.linear.push_back(k.add(current, offset(value.strides)));
+  auto current = guarded.begin();
+  for (const Access &access : space.inputs)
+    for (const Guard &guard : access.guards)
+      result.guarded.push_back(k.add(*current++, offset(guard.strides)));
   return result;
 }
 
 static bool isUniform(ArrayRef<int64_t> strides, ArrayRef<int64_t> dims) {
   return llvm::all_of(dims, [&](int64_t dim) { return strides[dim] == 0; });
+}
+
+/// The element of input `i` at `position`, or the vector of them along
+/// `vectorDim` (-1: none); zeros outside of the buffer.
+static Val loadInput(KernelBuilder &k, const IterationSpace &space,
+                     const Position &position, unsigned i, int64_t vectorDim,
+                     Val mask) {
+  const Access &access = space.inputs[i];
+  int64_t stride = vectorDim < 0 ? 0 : access.strides[vectorDim];
+  if (access.guards.empty())
+    return k.loadElements(access.type, position.inputs[i], stride, mask);
+  size_t first = 0;
+  for (const Access &other : ArrayRef(space.inputs).take_front(i))
+    first += other.guards.size();
+  // Whether the position is inside, and the lanes that are.
+  Val isInside = nullptr, lanes = mask;
+  auto both = [&](Val a, Val b) { return a ? k.ir.CreateAnd(a, b) : b; };
+  for (auto [j, guard] : llvm::enumerate(access.guards)) {
+    Val index = position.guarded[first + j];
+    if (vectorDim >= 0 && guard.strides[vectorDim]) {
+      Val begin = k.lanesFrom(k.sub(k.i64(guard.low), index));
+      Val end = k.maskBelow(k.sub(k.i64(guard.high), index));
+      lanes = both(lanes, k.ir.CreateAnd(begin, end));
+      // Whether there is a lane inside.
+      isInside =
+          both(isInside, k.isWithin(k.add(index, k.lanes() - 1), guard.low,
+                                    guard.high + k.lanes() - 1));
+    } else {
+      isInside = both(isInside, k.isWithin(index, guard.low, guard.high));
+    }
+  }
+  // No branch: outside, any element of the buffer is read and dropped. Lanes
+  // that are masked off may lie anywhere, but are slow on pages without memory.
+  Val pointer = k.select(isInside, position.inputs[i], k.buffer(access.buffer));
+  if (stride != 0)
+    return k.loadElements(access.type, pointer, stride,
+                          both(lanes, k.broadcast(isInside)));
+  Val value = k.loadElements(access.type, pointer, 0, nullptr);
+  return k.select(isInside, value,
+                  llvm::Constant::getNullValue(value->getType()));
 }
 
 void bessemer::cpu::bindScalars(KernelBuilder &k, RegionEmitter &scope,
@@ -293,8 +377,8 @@ void bessemer::cpu::bindScalars(KernelBuilder &k, RegionEmitter &scope,
     if (!access.type)
       scope.bind(argument, position.inputs[i]);
     else if (isUniform(access.strides, varying))
-      scope.bind(argument, k.loadElements(access.type, position.inputs[i],
-                                          /*stride=*/0, /*mask=*/nullptr));
+      scope.bind(argument, loadInput(k, space, position, i, /*vectorDim=*/-1,
+                                     /*mask=*/nullptr));
   }
   for (auto [i, value] : llvm::enumerate(space.linear))
     if (!scope.isKnown(value.value) && isUniform(value.strides, varying))
@@ -309,8 +393,7 @@ void bessemer::cpu::bindVectors(KernelBuilder &k, RegionEmitter &scope,
     Value argument = scope.getBody().getArgument(space.firstArgument + i);
     if (access.type && access.strides[vectorDim] && !scope.isKnown(argument) &&
         !argument.use_empty() && isUniform(access.strides, varying))
-      scope.bind(argument, k.loadElements(access.type, position.inputs[i],
-                                          access.strides[vectorDim], mask));
+      scope.bind(argument, loadInput(k, space, position, i, vectorDim, mask));
   }
   for (auto [i, value] : llvm::enumerate(space.linear)) {
     int64_t stride = value.strides[vectorDim];

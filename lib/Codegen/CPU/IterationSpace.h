@@ -10,6 +10,13 @@
 
 namespace bessemer::cpu {
 
+/// The indices along one dimension of the space for which an access lies
+/// inside its buffer: those in [low, high), after multiplication by `strides`.
+struct Guard {
+  llvm::SmallVector<int64_t> strides;
+  int64_t low, high;
+};
+
 /// How a buffer is read or written: element stride of each dimension.
 struct Access {
   /// Number of the buffer in the kernel's arguments.
@@ -17,6 +24,11 @@ struct Access {
   /// Element type; null for the step block.
   mlir::Type type;
   llvm::SmallVector<int64_t> strides;
+  /// The element at index 0 of all dimensions; may lie outside.
+  int64_t offset = 0;
+  /// Where one of these fails, zero is read and nothing touched. Only for
+  /// dimensions whose indices do leave the buffer.
+  llvm::SmallVector<Guard, 1> guards = {};
 };
 
 /// A value of the region that is linear in the iteration indices (the
@@ -62,6 +74,8 @@ private:
 /// forms at some indices.
 struct Position {
   Vals inputs, results, linear, caches;
+  /// What each input's guards compare, input after input.
+  Vals guarded;
 
   /// The buffers' begins, loaded from the kernel's arguments.
   static Position begin(KernelBuilder &k, const IterationSpace &space);

@@ -124,6 +124,10 @@ public:
   Val iota(unsigned bits);
   /// Lanes below `count` (i64).
   Val maskBelow(Val count);
+  /// Lanes from `first` (i64) on.
+  Val lanesFrom(Val first);
+  /// low <= index < high.
+  Val isWithin(Val index, int64_t low, int64_t high);
   /// Mask of a tail of `count` elements; null when that is a whole vector.
   Val tailMask(int64_t count);
   Val fma(Val a, Val b, Val c);
@@ -151,6 +155,9 @@ public:
   Vals transpose(Vals rows);
 
 private:
+  /// `count` (i64) as i32 in [0, lanes()].
+  Val clampToLanes(Val count);
+
   llvm::Function *function;
 };
 

@@ -170,11 +170,22 @@ Val KernelBuilder::iota(unsigned bits) {
 }
 
 Val KernelBuilder::maskBelow(Val count) {
-  // Compared in 32 bits: one instruction for all lanes. Counts above are
-  // clamped by the caller's loop.
-  Val clamped = min(count, i64(lanes()));
-  return ir.CreateICmpSLT(iota(32),
-                          broadcast(ir.CreateTrunc(clamped, ir.getInt32Ty())));
+  // Compared in 32 bits: one instruction for all lanes.
+  return ir.CreateICmpSLT(iota(32), broadcast(clampToLanes(count)));
+}
+
+Val KernelBuilder::clampToLanes(Val count) {
+  Val clamped = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
+                                         min(count, i64(lanes())), i64(0));
+  return ir.CreateTrunc(clamped, ir.getInt32Ty());
+}
+
+Val KernelBuilder::lanesFrom(Val first) {
+  return ir.CreateICmpSGE(iota(32), broadcast(clampToLanes(first)));
+}
+
+Val KernelBuilder::isWithin(Val index, int64_t low, int64_t high) {
+  return ir.CreateICmpULT(ir.CreateSub(index, i64(low)), i64(high - low));
 }
 
 Val KernelBuilder::tailMask(int64_t count) {

@@ -4,8 +4,8 @@
 // where most accesses are contiguous. A tile is a number of outer indices, or a
 // piece of the vector dimension when that is long.
 
-#include "Families.h"
 #include "IterationSpace.h"
+#include "RunTiling.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -19,39 +19,19 @@ public:
     vectorDim = space.pickVectorDim(/*amongReduced=*/false);
     length = vectorDim < 0 ? 1 : space.bounds[vectorDim];
     outerDims = space.dims(/*areReduced=*/false, vectorDim);
-    outer = space.size(outerDims);
     for (int64_t dim : outerDims)
       outerBounds.push_back(space.bounds[dim]);
-    // Pieces are whole vectors, of even size.
-    int64_t step = target.lanes * 4;
-    pieces = llvm::divideCeil(length, 2 * kTileElements);
-    pieceLength = llvm::alignTo(llvm::divideCeil(length, pieces), step);
-    pieces = llvm::divideCeil(length, pieceLength);
-    outerPerTile =
-        pieces > 1 ? 1 : std::max<int64_t>(1, kTileElements / length);
+    tiling = RunTiling(space.size(outerDims), length, target.lanes);
   }
 
-  int64_t getTiles() const {
-    return pieces * llvm::divideCeil(outer, outerPerTile);
-  }
+  int64_t getTiles() const { return tiling.getTiles(); }
 
   void emit(KernelBuilder &k) {
     Position begin = Position::begin(k, space);
-    k.forTiles([&](Val tile) {
-      if (pieces > 1) {
-        Val piece = k.rem(tile, pieces);
-        Val first = k.mul(piece, pieceLength);
-        Val count = length % pieceLength
-                        ? k.min(k.i64(pieceLength), k.sub(k.i64(length), first))
-                        : k.i64(pieceLength);
-        Position position = begin.at(k, space, {vectorDim}, {first});
-        emitRun(k, position, k.div(tile, pieces), count);
-        return;
-      }
-      Val first = k.mul(tile, outerPerTile);
-      Val last = k.min(k.add(first, outerPerTile), k.i64(outer));
-      k.loop(first, last, 1,
-             [&](Val index) { emitRun(k, begin, index, k.i64(length)); });
+    tiling.forRuns(k, [&](Val run, Val first, Val count) {
+      emitRun(k,
+              vectorDim < 0 ? begin : begin.at(k, space, {vectorDim}, {first}),
+              run, count);
     });
   }
 
@@ -90,7 +70,8 @@ private:
 
   Block &body;
   IterationSpace space;
-  int64_t vectorDim, length, outer, pieces, pieceLength, outerPerTile;
+  int64_t vectorDim, length;
+  RunTiling tiling;
   SmallVector<int64_t> outerDims, outerBounds;
 };
 } // namespace

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace bessemer;
 using namespace bessemer::cpu;
 
-static bool isSupportedType(Type type) {
+bool bessemer::cpu::isSupportedType(Type type) {
   if (isa<graph::StepType>(type) || type.isF32() || type.isF64() ||
       type.isIndex())
     return true;

@@ -12,6 +12,9 @@
 
 namespace bessemer::cpu {
 
+/// Whether values of the type can be computed with.
+bool isSupportedType(mlir::Type type);
+
 /// Whether all ops and types of the region can be compiled; emits an error at
 /// the first that cannot.
 mlir::LogicalResult verifyRegion(mlir::Block &body);

@@ -39,8 +39,8 @@ func.func @f(%x: tensor<4xf32>) {
 #id = affine_map<(d0) -> (d0)>
 #shifted = affine_map<(d0) -> (d0 + 1)>
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error @+1 {{expected the map of input 0 to be a projected permutation of 1 dimensions, got}}
-  %0 = kern.map(%x) bounds = [4] maps = [#shifted, #id] {
+  // expected-error @+1 {{expected the map of result 0 to be a projected permutation of 1 dimensions, got}}
+  %0 = kern.map(%x) bounds = [4] maps = [#id, #shifted] {
   ^bb0(%a: f32):
     kern.yield %a : f32
   } : (tensor<4xf32>) -> tensor<4xf32>

@@ -112,3 +112,23 @@ func.func @update(%p: tensor<10x84xf32>, %q: tensor<10xf32>, %lr: tensor<f32>) {
   %1 = kern.norm(%p, %q) {chunk = 64 : i64} : (tensor<10x84xf32>, tensor<10xf32>) -> tensor<15xf32>
   return
 }
+
+// CHECK-LABEL: func.func @shifted
+func.func @shifted(%x: tensor<4x6xf32>, %y: tensor<2xf32>) {
+  // CHECK: kern.map(%{{.*}}, %{{.*}}) bounds = [4, 3]
+  %0 = kern.map(%x, %y) bounds = [4, 3] maps = [affine_map<(d0, d1) -> (d0, d1 + 2)>, affine_map<(d0, d1) -> (d1 - 1)>, #id] {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    kern.yield %s : f32
+  } : (tensor<4x6xf32>, tensor<2xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @lookup
+func.func @lookup(%table: tensor<2x3x8x5xf32>, %i: tensor<2x4xi64>) {
+  // CHECK: %[[G:.*]] = kern.gather %{{.*}}, %{{.*}} : (tensor<2x3x8x5xf32>, tensor<2x4xi64>) -> tensor<2x3x4x5xf32>
+  %0 = kern.gather %table, %i : (tensor<2x3x8x5xf32>, tensor<2x4xi64>) -> tensor<2x3x4x5xf32>
+  // CHECK: kern.scatter %[[G]], %{{.*}} : (tensor<2x3x4x5xf32>, tensor<2x4xi64>) -> tensor<2x3x8x5xf32>
+  %1 = kern.scatter %0, %i : (tensor<2x3x4x5xf32>, tensor<2x4xi64>) -> tensor<2x3x8x5xf32>
+  return
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// map, rows and columns on random bounds, indexing maps and reduced dimensions
-// against loops in double.
+// map, rows and columns on random bounds, indexing maps, shifts and reduced
+// dimensions against loops in double.
 
 #include "KernelTest.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
@@ -21,24 +21,33 @@ struct RandomOp {
   std::string family;
   Dims bounds, reduced;
   std::vector<Dims> inputs, results; // dimensions of each operand, in order
+  /// Of each input, dimension by dimension: where the bounds begin, and its
+  /// size, which may end before or after them.
+  std::vector<Dims> shifts, sizes;
   int indexDim;
 
   explicit RandomOp(unsigned seed);
 
   bool isMap() const { return family == "map"; }
-  size_t size(const Dims &dims) const {
-    size_t product = 1;
+  Dims shapeOf(const Dims &dims) const {
+    Dims shape;
     for (int dim : dims)
-      product *= bounds[dim];
+      shape.push_back(bounds[dim]);
+    return shape;
+  }
+  static size_t size(const Dims &shape) {
+    size_t product = 1;
+    for (int bound : shape)
+      product *= bound;
     return product;
   }
-  std::string typeOf(const Dims &dims) const {
+  static std::string typeOf(const Dims &shape) {
     std::string text = "tensor<";
-    for (int dim : dims)
-      text += std::to_string(bounds[dim]) + "x";
+    for (int bound : shape)
+      text += std::to_string(bound) + "x";
     return text + "f32>";
   }
-  std::string mapOf(const Dims &dims) const;
+  std::string mapOf(const Dims &dims, const Dims &shift) const;
   std::string signature() const;
   std::string text() const;
   /// Offset of the element of an operand at the given iteration.
@@ -47,6 +56,18 @@ struct RandomOp {
     for (int dim : dims)
       result = result * bounds[dim] + point[dim];
     return result;
+  }
+  /// The element of input `i` at the given iteration, zero outside.
+  double element(const std::vector<float> &operand, int i,
+                 const Dims &point) const {
+    size_t result = 0;
+    for (size_t j = 0; j < inputs[i].size(); ++j) {
+      int index = point[inputs[i][j]] + shifts[i][j];
+      if (index < 0 || index >= sizes[i][j])
+        return 0;
+      result = result * sizes[i][j] + index;
+    }
+    return operand[result];
   }
   void forEachPoint(llvm::function_ref<void(const Dims &)> body) const;
   std::vector<std::vector<double>>
@@ -58,9 +79,9 @@ RandomOp::RandomOp(unsigned seed) {
   std::mt19937 random(seed);
   auto below = [&](int n) { return int(random() % n); };
   int rank = 1 + below(4);
-  const int sizes[] = {1, 2, 3, 5, 7, 17, 33, 40};
+  const int choices[] = {1, 2, 3, 5, 7, 17, 33, 40};
   for (int i = 0; i < rank; ++i)
-    bounds.push_back(sizes[below(rank > 3 ? 6 : 8)]);
+    bounds.push_back(choices[below(rank > 3 ? 6 : 8)]);
   Dims all(rank), kept;
   for (int i = 0; i < rank; ++i)
     all[i] = i;
@@ -91,20 +112,32 @@ RandomOp::RandomOp(unsigned seed) {
   results.push_back(shuffled(all));
   results.push_back(shuffled(isMap() ? all : kept));
   indexDim = below(rank);
+  for (const Dims &dims : inputs) {
+    Dims shift(dims.size(), 0), shape = shapeOf(dims);
+    bool isShifted = seed % 2 && below(2);
+    for (size_t i = 0; i < dims.size() && isShifted; ++i) {
+      if (below(2))
+        continue;
+      shift[i] = below(7) - 3;
+      shape[i] = std::max(1, shape[i] + below(7) - 3);
+    }
+    shifts.push_back(shift);
+    sizes.push_back(shape);
+  }
 }
 
-std::string RandomOp::mapOf(const Dims &dims) const {
+std::string RandomOp::mapOf(const Dims &dims, const Dims &shift) const {
   std::string from, to;
   for (size_t i = 0; i < bounds.size(); ++i)
     from += formatv("{0}d{1}", i ? ", " : "", i);
   for (size_t i = 0; i < dims.size(); ++i)
-    to += formatv("{0}d{1}", i ? ", " : "", dims[i]);
+    to += formatv("{0}d{1} + {2}", i ? ", " : "", dims[i], shift[i]);
   return "affine_map<(" + from + ") -> (" + to + ")>";
 }
 
 std::string RandomOp::signature() const {
-  return formatv("(%x: {0}, %y: {1}, %z: {2})", typeOf(inputs[0]),
-                 typeOf(inputs[1]), typeOf(inputs[2]));
+  return formatv("(%x: {0}, %y: {1}, %z: {2})", typeOf(sizes[0]),
+                 typeOf(sizes[1]), typeOf(sizes[2]));
 }
 
 static std::string listOf(const Dims &values) {
@@ -116,9 +149,10 @@ static std::string listOf(const Dims &values) {
 
 std::string RandomOp::text() const {
   std::string maps;
-  for (const std::vector<Dims> *operands : {&inputs, &results})
-    for (const Dims &dims : *operands)
-      maps += (maps.empty() ? "" : ", ") + mapOf(dims);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    maps += (maps.empty() ? "" : ", ") + mapOf(inputs[i], shifts[i]);
+  for (const Dims &dims : results)
+    maps += ", " + mapOf(dims, Dims(dims.size(), 0));
   std::string body = formatv(R"(^bb0(%a: f32, %b: f32, %c: f32):
     %p = arith.mulf %b, %c : f32
     %q = arith.addf %a, %p : f32
@@ -140,8 +174,8 @@ std::string RandomOp::text() const {
                  "{{\n{4}} : ({5}, {6}, {7}) -> ({8}, {9})",
                  family, listOf(bounds),
                  isMap() ? "" : " reduced = " + listOf(reduced), maps, body,
-                 typeOf(inputs[0]), typeOf(inputs[1]), typeOf(inputs[2]),
-                 typeOf(results[0]), typeOf(results[1]));
+                 typeOf(sizes[0]), typeOf(sizes[1]), typeOf(sizes[2]),
+                 typeOf(shapeOf(results[0])), typeOf(shapeOf(results[1])));
 }
 
 void RandomOp::forEachPoint(llvm::function_ref<void(const Dims &)> body) const {
@@ -159,14 +193,13 @@ void RandomOp::forEachPoint(llvm::function_ref<void(const Dims &)> body) const {
 std::vector<std::vector<double>>
 RandomOp::evaluate(const std::vector<std::vector<float>> &operands) const {
   auto q = [&](const Dims &point) {
-    return double(operands[0][offset(inputs[0], point)]) +
-           double(operands[1][offset(inputs[1], point)]) *
-               operands[2][offset(inputs[2], point)];
+    return element(operands[0], 0, point) +
+           element(operands[1], 1, point) * element(operands[2], 2, point);
   };
   auto u = [&](const Dims &point) { return q(point) + point[indexDim]; };
   std::vector<std::vector<double>> values = {
-      std::vector<double>(size(results[0])),
-      std::vector<double>(size(results[1]))};
+      std::vector<double>(size(shapeOf(results[0]))),
+      std::vector<double>(size(shapeOf(results[1])))};
   if (isMap()) {
     forEachPoint([&](const Dims &point) {
       values[0][offset(results[0], point)] = u(point);
@@ -191,7 +224,7 @@ RandomOp::evaluate(const std::vector<std::vector<float>> &operands) const {
 TEST(Geometry, RandomOpsMatchLoops) {
   KernelSet set;
   std::vector<RandomOp> ops;
-  for (unsigned seed = 0; seed < 150; ++seed) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
     ops.emplace_back(seed);
     set.add(ops.back().signature(), ops.back().text());
   }
@@ -202,12 +235,12 @@ TEST(Geometry, RandomOpsMatchLoops) {
       const RandomOp &op = ops[i];
       std::vector<std::vector<float>> operands;
       std::vector<BufferPtr> from, to;
-      for (const Dims &dims : op.inputs) {
-        operands.push_back(randomFloats(op.size(dims), operands.size()));
+      for (const Dims &shape : op.sizes) {
+        operands.push_back(randomFloats(op.size(shape), operands.size()));
         from.push_back(makeBuffer(operands.back()));
       }
       for (const Dims &dims : op.results)
-        to.push_back(makeFloats(op.size(dims)));
+        to.push_back(makeFloats(op.size(op.shapeOf(dims))));
       set.run(i, from, to);
       auto expected = op.evaluate(operands);
       auto check = [&](int result, const std::string &how) {

@@ -74,10 +74,38 @@ private:
                              static_cast<int>(pick(5)) * 0.25 - 0.5);
   }
 
+  Value slice(Value x, int64_t dim, int64_t begin, int64_t size) {
+    SmallVector<int64_t> offsets(typeOf(x).getRank(), 0),
+        shape(typeOf(x).getShape());
+    offsets[dim] = begin;
+    shape[dim] = size;
+    return graph::SliceOp::create(builder, loc, typeOf(x).clone(shape), x,
+                                  offsets);
+  }
+  /// A part of `x` at another place among zeros; of its function, or padded
+  /// before that is taken.
+  Value sliceAndPad(Value x) {
+    RankedTensorType type = typeOf(x);
+    SmallVector<int64_t> offsets, shape, low;
+    for (int64_t size : type.getShape()) {
+      shape.push_back(1 + pick(size));
+      offsets.push_back(pick(size - shape.back() + 1));
+      low.push_back(pick(size - shape.back() + 1));
+    }
+    Value part =
+        graph::SliceOp::create(builder, loc, type.clone(shape), x, offsets);
+    if (pick(2))
+      part = math::CosOp::create(builder, loc, part); // not 0 at 0
+    Value padded = graph::PadOp::create(builder, loc, type, part, low);
+    if (pick(2))
+      padded = math::CosOp::create(builder, loc, padded);
+    return padded;
+  }
+
   bool addOp() {
     Value x = any();
     RankedTensorType type = typeOf(x);
-    switch (pick(12)) {
+    switch (pick(15)) {
     case 0:
       return add(math::TanhOp::create(builder, loc, x));
     case 1:
@@ -156,6 +184,44 @@ private:
       else
         return false;
       return add(graph::buildReshape(builder, loc, x, shape));
+    }
+    case 11:
+      return type.getRank() && add(sliceAndPad(x));
+    case 12: {
+      // Two pieces in the other order, which may have been one tensor.
+      if (type.getRank() == 0)
+        return false;
+      int64_t dim = pick(type.getRank()), size = type.getDimSize(dim);
+      if (size < 2)
+        return false;
+      int64_t first = 1 + pick(size - 1);
+      Value a = slice(x, dim, 0, first);
+      Value b = slice(pick(2) ? x : anyOf(type), dim, first, size - first);
+      SmallVector<Value> pieces{a, b};
+      if (pick(2))
+        std::swap(pieces[0], pieces[1]);
+      return add(graph::ConcatOp::create(builder, loc, type, pieces, dim));
+    }
+    case 13: {
+      // Rows in another order, some twice, one outside: NaN is no number to
+      // compare, so that it is scattered only.
+      if (type.getRank() == 0)
+        return false;
+      int64_t dim = pick(type.getRank()), size = type.getDimSize(dim);
+      SmallVector<int64_t> keys;
+      for (int64_t i = 0; i < size; ++i)
+        keys.push_back(pick(size));
+      auto keyType = RankedTensorType::get({size}, builder.getI64Type());
+      auto indices = [&]() -> Value {
+        return arith::ConstantOp::create(
+            builder, loc, DenseElementsAttr::get(keyType, ArrayRef(keys)));
+      };
+      if (pick(2))
+        return add(
+            graph::GatherOp::create(builder, loc, type, x, indices(), dim, 0));
+      keys.front() = size;
+      return add(graph::ScatterAddOp::create(builder, loc, type, x, indices(),
+                                             dim, 0));
     }
     default: {
       if (type.getRank() == 0)

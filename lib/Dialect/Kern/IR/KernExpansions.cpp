@@ -157,38 +157,27 @@ Expansion UpdateOp::expand(OpBuilder &builder) {
   return results;
 }
 
+Expansion kern::GatherOp::expand(OpBuilder &builder) {
+  Value rows = graph::GatherOp::create(builder, getLoc(), getType(), getTable(),
+                                       getIndices(), /*dim=*/2, /*batch=*/1);
+  return SmallVector<Value>{rows};
+}
+
+Expansion ScatterOp::expand(OpBuilder &builder) {
+  Value table =
+      graph::ScatterAddOp::create(builder, getLoc(), getType(), getUpdates(),
+                                  getIndices(), /*dim=*/2, /*batch=*/1);
+  return SmallVector<Value>{table};
+}
+
 Expansion NormOp::expand(OpBuilder &builder) {
   auto type = cast<RankedTensorType>(getType());
-  int64_t tiles = type.getDimSize(0), first = 0;
-  Value total;
-  // Sums of the rows of `rows` [count, length] become elements first,
-  // first + 1, ... of the result: row j goes where i = first + j.
-  auto place = [&](Value rows) {
-    int64_t count = cast<RankedTensorType>(rows.getType()).getDimSize(0);
+  SmallVector<Value> parts;
+  // One partial sum per row of `rows` [count, length].
+  auto addSums = [&](Value rows) {
     Value squares = arith::MulFOp::create(builder, getLoc(), rows, rows);
-    Value sums = graph::buildReduce(builder, getLoc(), graph::ReduceKind::Sum,
-                                    squares, {1});
-    auto square = RankedTensorType::get({tiles, count}, type.getElementType());
-    auto index = square.clone(builder.getI64Type());
-    Value i = graph::IotaOp::create(builder, getLoc(), index,
-                                    builder.getI64IntegerAttr(0));
-    Value j = graph::IotaOp::create(builder, getLoc(), index,
-                                    builder.getI64IntegerAttr(1));
-    j = arith::AddIOp::create(
-        builder, getLoc(), j,
-        graph::buildSplat(builder, getLoc(), index, first));
-    Value here = arith::CmpIOp::create(builder, getLoc(),
-                                       arith::CmpIPredicate::eq, i, j);
-    Value spread = arith::SelectOp::create(
-        builder, getLoc(), here,
-        graph::buildBroadcast(builder, getLoc(), sums, square, {1}),
-        graph::buildSplat(builder, getLoc(), square, 0.0));
-    Value placed = graph::buildReduce(builder, getLoc(), graph::ReduceKind::Sum,
-                                      spread, {1});
-    total = total ? arith::AddFOp::create(builder, getLoc(), total, placed)
-                        .getResult()
-                  : placed;
-    first += count;
+    parts.push_back(graph::buildReduce(builder, getLoc(),
+                                       graph::ReduceKind::Sum, squares, {1}));
   };
   int64_t chunk = getChunk();
   for (Value input : getInputs()) {
@@ -198,18 +187,19 @@ Expansion NormOp::expand(OpBuilder &builder) {
     auto slice = [&](int64_t offset, int64_t size) -> Value {
       if (size == elements)
         return flat;
-      return tensor::ExtractSliceOp::create(
-          builder, getLoc(), flat,
-          ArrayRef<OpFoldResult>{builder.getIndexAttr(offset)},
-          ArrayRef<OpFoldResult>{builder.getIndexAttr(size)},
-          ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+      return graph::SliceOp::create(
+          builder, getLoc(),
+          RankedTensorType::get({size}, type.getElementType()), flat,
+          ArrayRef<int64_t>{offset});
     };
     if (whole)
-      place(graph::buildReshape(builder, getLoc(), slice(0, whole),
-                                {whole / chunk, chunk}));
+      addSums(graph::buildReshape(builder, getLoc(), slice(0, whole),
+                                  {whole / chunk, chunk}));
     if (int64_t rest = elements - whole)
-      place(graph::buildReshape(builder, getLoc(), slice(whole, rest),
-                                {1, rest}));
+      addSums(graph::buildReshape(builder, getLoc(), slice(whole, rest),
+                                  {1, rest}));
   }
-  return SmallVector<Value>{total};
+  Value sums =
+      graph::ConcatOp::create(builder, getLoc(), type, parts, /*dim=*/0);
+  return SmallVector<Value>{sums};
 }

@@ -30,13 +30,15 @@ static Value withoutReshapes(Value value) {
   return value;
 }
 
-/// Whether another operand than `operand` is the same bytes with another map:
-/// its elements would be read after they were overwritten.
+/// Whether another operand than `operand` is the same bytes with another map
+/// or (read in part) of another shape: its elements would be read after they
+/// were overwritten.
 static bool readElsewhere(ValueRange inputs, ArrayAttr maps, unsigned operand) {
   for (auto [index, input] : llvm::enumerate(inputs))
     if (index != operand &&
         withoutReshapes(input) == withoutReshapes(inputs[operand]) &&
-        mapAt(maps, index) != mapAt(maps, operand))
+        (mapAt(maps, index) != mapAt(maps, operand) ||
+         input.getType() != inputs[operand].getType()))
       return true;
   return false;
 }
@@ -94,6 +96,8 @@ bool GemmOp::canReuseOperand(unsigned operand, unsigned result) {
 
 bool ConvOp::canReuseOperand(unsigned, unsigned) { return false; }
 bool WindowOp::canReuseOperand(unsigned, unsigned) { return false; }
+bool GatherOp::canReuseOperand(unsigned, unsigned) { return false; }
+bool ScatterOp::canReuseOperand(unsigned, unsigned) { return false; }
 bool NormOp::canReuseOperand(unsigned, unsigned) { return false; }
 
 bool UpdateOp::canReuseOperand(unsigned operand, unsigned result) {

@@ -36,17 +36,20 @@ static LogicalResult verifyIndexed(Operation *op, ValueRange inputs,
     AffineMap map = cast<AffineMapAttr>(maps[i]).getValue();
     std::string what = (isInput ? "input " : "result ") +
                        std::to_string(isInput ? i : i - inputs.size());
-    if (map.getNumDims() != bounds.size() || map.getNumSymbols() ||
-        !map.isProjectedPermutation())
+    if (map.getNumDims() != bounds.size() || !isShiftedProjection(map) ||
+        (!isInput && !map.isProjectedPermutation()))
       return op->emitOpError("expected the map of ")
              << what << " to be a projected permutation of " << bounds.size()
-             << " dimensions, got " << maps[i];
+             << " dimensions"
+             << (isInput ? ", each plus a constant or not" : "") << ", got "
+             << maps[i];
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (tensor) {
       if (tensor.getRank() != map.getNumResults())
         return op->emitOpError("expected rank ")
                << map.getNumResults() << " of " << what << ", got " << tensor;
-      for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
+      // An input may be read in part, or beyond its end.
+      for (unsigned dim = 0; dim < map.getNumResults() && !isInput; ++dim)
         if (tensor.getDimSize(dim) != bounds[map.getDimPosition(dim)])
           return op->emitOpError("expected dimension ")
                  << dim << " of " << what << " to be "
@@ -115,7 +118,7 @@ static llvm::DenseSet<Value> varyingValues(Block &body, ArrayAttr maps,
     AffineMap map =
         cast<AffineMapAttr>(maps[argument.getArgNumber()]).getValue();
     for (unsigned i = 0; i < map.getNumResults(); ++i)
-      if (isVaryingDim(map.getDimPosition(i)))
+      if (isVaryingDim(getEntry(map, i).dim))
         varying.insert(argument);
   }
   for (Operation &op : body) {
@@ -300,4 +303,31 @@ LogicalResult NormOp::verify() {
     return emitOpError("expected a result of ")
            << tiles << " partial sums, got " << result;
   return success();
+}
+
+/// Checks that looking up `indices` in `table` gives `rows`.
+static LogicalResult verifyLookup(Operation *op, Value table, Value indices,
+                                  Value rows) {
+  auto tableType = cast<RankedTensorType>(table.getType());
+  auto indexType = cast<RankedTensorType>(indices.getType());
+  if (tableType.getRank() != 4 || indexType.getRank() != 2 ||
+      tableType.getDimSize(0) != indexType.getDimSize(0))
+    return op->emitOpError("expected a table [batch, outer, k, inner] and "
+                           "indices [batch, j], got ")
+           << tableType << " and " << indexType;
+  SmallVector<int64_t> shape(tableType.getShape());
+  shape[2] = indexType.getDimSize(1);
+  auto expected = tableType.clone(shape);
+  if (rows.getType() != expected)
+    return op->emitOpError("expected rows of type ")
+           << expected << ", got " << rows.getType();
+  return success();
+}
+
+LogicalResult kern::GatherOp::verify() {
+  return verifyLookup(*this, getTable(), getIndices(), getResult());
+}
+
+LogicalResult ScatterOp::verify() {
+  return verifyLookup(*this, getResult(), getIndices(), getUpdates());
 }

@@ -41,6 +41,28 @@ Value RegionExpansion::broadcastTo(const Expanded &value,
                                                   value.tensor, positions);
 }
 
+Value RegionExpansion::readAlong(Value tensor, AffineMap map) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  // What lies within the tensor, and where that lies among what is read.
+  SmallVector<int64_t> offsets, low, inside, shape;
+  bool isEmpty = false;
+  for (unsigned i = 0; i < map.getNumResults(); ++i) {
+    auto [dim, offset] = getEntry(map, i);
+    int64_t begin = std::max<int64_t>(offset, 0);
+    int64_t end = std::min(offset + bounds[dim], type.getDimSize(i));
+    isEmpty |= begin >= end;
+    offsets.push_back(begin);
+    low.push_back(begin - offset);
+    inside.push_back(end - begin);
+    shape.push_back(bounds[dim]);
+  }
+  if (isEmpty)
+    return graph::buildSplat(builder, loc, type.clone(shape), 0);
+  Value slice = builder.createOrFold<graph::SliceOp>(loc, type.clone(inside),
+                                                     tensor, offsets);
+  return builder.createOrFold<graph::PadOp>(loc, type.clone(shape), slice, low);
+}
+
 void RegionExpansion::bind(Value argument, Value operand, AffineMap map) {
   if (!isa<RankedTensorType>(operand.getType())) {
     values[argument] = {operand, {}};
@@ -48,8 +70,8 @@ void RegionExpansion::bind(Value argument, Value operand, AffineMap map) {
   }
   SmallVector<int64_t> dims;
   for (unsigned i = 0; i < map.getNumResults(); ++i)
-    dims.push_back(map.getDimPosition(i));
-  values[argument] = sortDims(operand, dims);
+    dims.push_back(getEntry(map, i).dim);
+  values[argument] = sortDims(readAlong(operand, map), dims);
 }
 
 FailureOr<Value> RegionExpansion::take(Value value, AffineMap map) {

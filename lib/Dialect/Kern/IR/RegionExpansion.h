@@ -41,6 +41,8 @@ private:
 
   mlir::Value broadcastTo(const Expanded &value, llvm::ArrayRef<int64_t> dims);
   mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
+  /// The elements of `tensor` that an input with `map` reads, zeros outside.
+  mlir::Value readAlong(mlir::Value tensor, mlir::AffineMap map);
   Expanded sortDims(mlir::Value tensor, llvm::ArrayRef<int64_t> dims);
   mlir::LogicalResult expandElementwise(mlir::Operation &op);
   mlir::LogicalResult expandRandom(RandomOp op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The `kern` dialect: HOW one device computes a fused piece. See KernDialect.td.
+// The `kern` dialect: HOW one device computes a fused piece. See
+// KernDialect.td.
 
 #ifndef BESSEMER_DIALECT_KERN_IR_KERN_H
 #define BESSEMER_DIALECT_KERN_IR_KERN_H
@@ -17,5 +18,33 @@
 #include "bessemer/Dialect/Kern/IR/KernAttributes.h.inc"
 #define GET_OP_CLASSES
 #include "bessemer/Dialect/Kern/IR/KernOps.h.inc"
+
+namespace bessemer::kern {
+
+/// One result of an indexing map: an iteration dimension plus a constant.
+struct MapEntry {
+  int64_t dim, offset;
+
+  /// Whether index `offset` + [0, bound) stays within [0, size).
+  bool isWithin(int64_t bound, int64_t size) const {
+    return offset >= 0 && offset + bound <= size;
+  }
+  /// Whether it covers a dimension of that size as it is.
+  bool isWhole(int64_t bound, int64_t size) const {
+    return offset == 0 && bound == size;
+  }
+};
+
+/// Result `i` of an indexing map that isShiftedProjection.
+MapEntry getEntry(mlir::AffineMap map, unsigned i);
+
+/// Whether each result of `map` is another dimension plus a constant.
+bool isShiftedProjection(mlir::AffineMap map);
+
+/// The map with the given results over `rank` dimensions.
+mlir::AffineMap getShiftedMap(llvm::ArrayRef<MapEntry> entries, unsigned rank,
+                              mlir::MLIRContext *context);
+
+} // namespace bessemer::kern
 
 #endif // BESSEMER_DIALECT_KERN_IR_KERN_H

@@ -21,8 +21,11 @@ def Kern_Dialect : Dialect {
     how it lies in memory.
 
     `map`, `rows` and `columns` share one form. They iterate over `bounds`;
-    every input and result has an indexing map, a projected permutation of the
-    iteration dimensions without zeros. The region computes one point: its
+    every input and result has an indexing map. That of a result is a projected
+    permutation of the iteration dimensions without zeros. That of an input may
+    shift: each of its results is a dimension plus a constant, and an element
+    outside the tensor reads as zero. So a slice is a map with an offset and
+    padding one with a negative offset. The region computes one point: its
     arguments are the inputs' elements there. `rows` and `columns` also have
     `reduced` dimensions, over which `kern.fold` combines; the result of a fold
     is uniform along them and may feed further arithmetic and further folds. A

@@ -313,4 +313,6 @@ def Kern_NormOp : Kern_KernelOp<"norm"> {
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $result)";
 }
 
+include "bessemer/Dialect/Kern/IR/KernData.td"
+
 #endif // BESSEMER_DIALECT_KERN_IR_KERNOPS_TD
