@@ -210,6 +210,28 @@ static FoldResult foldFloor(const Folding &f) {
 static FoldResult foldCeil(const Folding &f) {
   return foldUnary(f, [](double x) { return std::ceil(x); });
 }
+/// A question about each element of a float tensor.
+template <typename Predicate>
+static FoldResult foldQuestion(const Folding &f, Predicate predicate) {
+  const Literal *a = f.literal(0);
+  if (!a || !a->isFloat())
+    return std::nullopt;
+  Literal result = emptyLike(TensorProto::BOOL, a->shape);
+  for (auto [answer, element] : llvm::zip_equal(result.ints, a->floats))
+    answer = predicate(element);
+  return result;
+}
+static FoldResult foldIsNaN(const Folding &f) {
+  return foldQuestion(f, [](double x) { return std::isnan(x); });
+}
+static FoldResult foldIsInf(const Folding &f) {
+  bool positive = intAttribute(f.node, "detect_positive", 1) != 0;
+  bool negative = intAttribute(f.node, "detect_negative", 1) != 0;
+  return foldQuestion(f, [=](double x) {
+    return std::isinf(x) && (x > 0 ? positive : negative);
+  });
+}
+
 static FoldResult foldNot(const Folding &f) {
   const Literal *a = f.literal(0);
   if (!a || a->elementType != TensorProto::BOOL)
@@ -352,6 +374,8 @@ void ingest::addElementwiseFolders(llvm::StringMap<Folder> &table) {
       {"Greater", foldGreater},
       {"GreaterOrEqual", foldGreaterOrEqual},
       {"Identity", foldIdentity},
+      {"IsInf", foldIsInf},
+      {"IsNaN", foldIsNaN},
       {"Less", foldLess},
       {"LessOrEqual", foldLessOrEqual},
       {"Log", foldLog},

@@ -155,6 +155,95 @@ static FoldResult foldGather(const Folding &f) {
   return result;
 }
 
+static FoldResult foldGatherElements(const Folding &f) {
+  const Literal *data = f.literal(0), *indices = f.literal(1);
+  if (!data || !indices || indices->isFloat() ||
+      data->shape.size() != indices->shape.size())
+    return std::nullopt;
+  int64_t rank = data->shape.size();
+  auto axis = Folding::normalAxis(intAttribute(f.node, "axis", 0), rank);
+  if (!axis)
+    return std::nullopt;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != *axis && indices->shape[dim] > data->shape[dim])
+      return std::nullopt;
+  Literal result = emptyLike(data->elementType, indices->shape);
+  for (int64_t i = 0, end = indices->size(); i < end; ++i) {
+    auto position = Folding::normalAxis(indices->ints[i], data->shape[*axis]);
+    if (!position)
+      return std::nullopt;
+    int64_t rest = i, source = 0, stride = 1;
+    for (int64_t dim = rank; dim-- > 0;) {
+      int64_t index = rest % indices->shape[dim];
+      rest /= indices->shape[dim];
+      source += (dim == *axis ? *position : index) * stride;
+      stride *= data->shape[dim];
+    }
+    copyElement(*data, source, result, i);
+  }
+  return result;
+}
+
+static FoldResult foldGatherND(const Folding &f) {
+  const Literal *data = f.literal(0), *indices = f.literal(1);
+  int64_t batch = intAttribute(f.node, "batch_dims", 0);
+  if (!data || !indices || indices->isFloat() || indices->shape.empty())
+    return std::nullopt;
+  int64_t rank = data->shape.size(), tuple = indices->shape.back();
+  int64_t indexRank = indices->shape.size();
+  if (batch < 0 || batch >= indexRank || tuple < 1 || batch + tuple > rank ||
+      !std::equal(data->shape.begin(), data->shape.begin() + batch,
+                  indices->shape.begin()))
+    return std::nullopt;
+  llvm::ArrayRef<int64_t> sizes(data->shape);
+  Shape shape(indices->shape.begin(), indices->shape.end() - 1);
+  llvm::append_range(shape, sizes.drop_front(batch + tuple));
+  if (product(shape) > largestFolded)
+    return std::nullopt;
+  Literal result = emptyLike(data->elementType, shape);
+  if (result.size() == 0)
+    return result;
+  int64_t inner = product(sizes.drop_front(batch + tuple));
+  int64_t perBatch =
+      product(llvm::ArrayRef(indices->shape).drop_front(batch).drop_back());
+  int64_t tuples = indices->size() / tuple, at = 0;
+  for (int64_t t = 0; t < tuples; ++t) {
+    int64_t row = t / perBatch;
+    for (int64_t i = 0; i < tuple; ++i) {
+      int64_t size = sizes[batch + i];
+      auto position = Folding::normalAxis(indices->ints[t * tuple + i], size);
+      if (!position)
+        return std::nullopt;
+      row = row * size + *position;
+    }
+    for (int64_t i = 0; i < inner; ++i)
+      copyElement(*data, row * inner + i, result, at++);
+  }
+  return result;
+}
+
+static FoldResult foldTrilu(const Folding &f) {
+  const Literal *data = f.literal(0);
+  if (!data || data->shape.size() < 2 ||
+      (f.has(1) && (!f.ints(1) || f.ints(1)->size() != 1)))
+    return std::nullopt;
+  int64_t rows = data->shape[data->shape.size() - 2];
+  int64_t columns = data->shape.back();
+  // Beyond the matrix all diagonals are alike.
+  int64_t diagonal = f.has(1)
+                         ? std::clamp<int64_t>(f.ints(1)->front(),
+                                               -rows - columns, rows + columns)
+                         : 0;
+  bool upper = intAttribute(f.node, "upper", 1) != 0;
+  Literal result = emptyLike(data->elementType, data->shape);
+  for (int64_t i = 0, end = result.size(); i < end; ++i) {
+    int64_t column = i % columns, row = i / columns % rows;
+    if (upper ? column >= row + diagonal : column <= row + diagonal)
+      copyElement(*data, i, result, i);
+  }
+  return result;
+}
+
 static FoldResult foldSlice(const Folding &f) {
   const Literal *data = f.literal(0);
   const auto *starts = f.ints(1), *ends = f.ints(2);
@@ -370,6 +459,8 @@ void ingest::addShapeFolders(llvm::StringMap<Folder> &table) {
       {"ConstantOfShape", foldConstantOfShape},
       {"Expand", foldExpand},
       {"Gather", foldGather},
+      {"GatherElements", foldGatherElements},
+      {"GatherND", foldGatherND},
       {"Range", foldRange},
       {"Reshape", foldReshape},
       {"Shape", foldShape},
@@ -378,6 +469,7 @@ void ingest::addShapeFolders(llvm::StringMap<Folder> &table) {
       {"Squeeze", foldSqueeze},
       {"Tile", foldTile},
       {"Transpose", foldTranspose},
+      {"Trilu", foldTrilu},
       {"Unsqueeze", foldUnsqueeze},
   };
   for (auto [name, folder] : entries)

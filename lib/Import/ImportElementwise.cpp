@@ -4,6 +4,7 @@
 
 #include "NodeImport.h"
 #include <cmath>
+#include <limits>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -204,6 +205,37 @@ static LogicalResult importLog(NodeImport &n) {
   } else {
     n.setResult(math::LogOp::create(n.builder, n.loc, x));
   }
+  return success();
+}
+
+static LogicalResult importIsNaN(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  Value x = n.value(0);
+  n.setResult(
+      arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::UNO, x, x));
+  return success();
+}
+
+static LogicalResult importIsInf(NodeImport &n) {
+  if (failed(n.requireFloat(0)))
+    return failure();
+  Value x = n.value(0);
+  double infinity = std::numeric_limits<double>::infinity();
+  auto equals = [&](double value) -> Value {
+    return arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::OEQ, x,
+                                 n.splatLike(x, value));
+  };
+  bool positive = intAttribute(n.node, "detect_positive", 1) != 0;
+  bool negative = intAttribute(n.node, "detect_negative", 1) != 0;
+  if (positive && negative)
+    n.setResult(arith::OrIOp::create(n.builder, n.loc, equals(infinity),
+                                     equals(-infinity)));
+  else if (positive || negative)
+    n.setResult(equals(positive ? infinity : -infinity));
+  else
+    n.setResult(graph::buildSplat(n.builder, n.loc,
+                                  n.type(0).clone(n.builder.getI1Type()), 0));
   return success();
 }
 
@@ -478,6 +510,8 @@ void ingest::addElementwiseHandlers(HandlerTable &table) {
       {"GreaterOrEqual", importCompare<F::OGE, I::sge>},
       {"HardSigmoid", importHardSigmoid},
       {"HardSwish", importHardSwish},
+      {"IsInf", importIsInf},
+      {"IsNaN", importIsNaN},
       {"LeakyRelu", importLeakyRelu},
       {"Less", importCompare<F::OLT, I::slt>},
       {"LessOrEqual", importCompare<F::OLE, I::sle>},

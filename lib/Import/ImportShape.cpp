@@ -121,17 +121,7 @@ static LogicalResult importTranspose(NodeImport &n) {
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
     return n.fail("expected perm to permute " + Twine(rank) + " dimensions");
-  if (llvm::is_sorted(permutation)) {
-    n.setResult(n.value(0));
-    return success();
-  }
-  SmallVector<int64_t> shape;
-  for (int64_t axis : permutation)
-    shape.push_back(n.shape(0)[axis]);
-  n.setResult(graph::TransposeOp::create(
-      n.builder, n.loc,
-      RankedTensorType::get(shape, n.type(0).getElementType()), n.value(0),
-      permutation));
+  n.setResult(n.transpose(n.value(0), permutation));
   return success();
 }
 

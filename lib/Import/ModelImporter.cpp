@@ -20,7 +20,9 @@ static const HandlerTable &handlers() {
     addEinsumHandler(table);
     addElementwiseHandlers(table);
     addLinearHandlers(table);
+    addLookupHandlers(table);
     addNormHandlers(table);
+    addPieceHandlers(table);
     addReduceHandlers(table);
     addResizeHandlers(table);
     addShapeHandlers(table);

@@ -152,6 +152,29 @@ Value NodeImport::reshape(Value value, ArrayRef<int64_t> shape) {
   return graph::buildReshape(builder, loc, value, shape);
 }
 
+Value NodeImport::transpose(Value value, ArrayRef<int64_t> permutation) {
+  if (llvm::is_sorted(permutation))
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t dim : permutation)
+    shape.push_back(type.getDimSize(dim));
+  return graph::TransposeOp::create(builder, loc, type.clone(shape), value,
+                                    permutation);
+}
+
+Value NodeImport::slice(Value value, int64_t dim, int64_t begin,
+                        int64_t count) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (count == type.getDimSize(dim))
+    return value;
+  SmallVector<int64_t> shape(type.getShape()), offsets(type.getRank(), 0);
+  shape[dim] = count;
+  offsets[dim] = begin;
+  return graph::SliceOp::create(builder, loc, type.clone(shape), value,
+                                offsets);
+}
+
 FailureOr<SmallVector<int64_t>> NodeImport::broadcastShape() {
   SmallVector<int64_t> result;
   for (size_t i = 0; i < operandCount(); ++i) {

@@ -119,6 +119,9 @@ public:
   /// Whether anything looks at output `i`.
   bool isOutputUsed(unsigned i) const { return usedOutputs >> i & 1; }
   void setResult(mlir::Value result) { results = {result}; }
+  void setResults(llvm::ArrayRef<mlir::Value> values) {
+    results.assign(values.begin(), values.end());
+  }
   llvm::ArrayRef<mlir::Value> getResults() const { return results; }
 
   /// Keeps the first message; always fails.
@@ -141,6 +144,15 @@ public:
   mlir::Value splatLike(mlir::Value like, double value);
   /// A reshape, from before earlier reshapes of the same value.
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
+  /// `count` elements along `dim` from `begin` on.
+  mlir::Value slice(mlir::Value value, int64_t dim, int64_t begin,
+                    int64_t count);
+  /// What the indices `keys`, of shape `shape`, find along `dim` of `table`: a
+  /// slice where they are a run, once for all where they repeat.
+  mlir::Value lookUpKnown(mlir::Value table, int64_t dim,
+                          llvm::ArrayRef<int64_t> keys,
+                          llvm::ArrayRef<int64_t> shape);
   /// NumPy's broadcast of all operands' shapes; fails when they do not fit.
   llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShape();
   /// Operand `i` broadcast to `shape`.
@@ -165,7 +177,9 @@ void addConvHandlers(HandlerTable &table);
 void addEinsumHandler(HandlerTable &table);
 void addElementwiseHandlers(HandlerTable &table);
 void addLinearHandlers(HandlerTable &table);
+void addLookupHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
+void addPieceHandlers(HandlerTable &table);
 void addReduceHandlers(HandlerTable &table);
 void addResizeHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);

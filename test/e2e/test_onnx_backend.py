@@ -45,3 +45,31 @@ def test_compatibility():
     model = make_model([helper.make_node("Det", ["x"], ["y"])], [("x", "f", [2, 2])], [("y", "f", [])])
     assert not backend.is_compatible(model)
     assert backend.supports_device("CPU") and not backend.supports_device("CUDA")
+
+
+def test_moves_elements():
+    """Lookups and pieces, one after the other in compiled kernels: equal to the bit."""
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["rows"]),  # also negative indices
+        helper.make_node("GatherElements", ["x", "i2"], ["some"], axis=1),
+        helper.make_node("GatherND", ["x", "pairs"], ["points"]),
+        helper.make_node("Slice", ["x", "from", "to", "axes", "steps"], ["strided"]),
+        helper.make_node("Split", ["x"], ["left", "right"], axis=1, num_outputs=2),
+        helper.make_node("Concat", ["right", "strided", "left"], ["joined"], axis=1),
+        helper.make_node("Pad", ["x", "pads", "value"], ["padded"]),
+        helper.make_node("Pad", ["x", "pads"], ["reflected"], mode="reflect"),
+        helper.make_node("Tile", ["x", "times"], ["tiled"]),
+        helper.make_node("Trilu", ["x"], ["upper"]),
+    ]
+    shapes = {"rows": [2, 3, 7], "some": [4, 2], "points": [3], "joined": [4, 10], "padded": [4, 12],
+              "reflected": [4, 12], "tiled": [8, 7], "upper": [4, 7]}
+    constants = {"from": [6], "to": [-100], "axes": [1], "steps": [-3], "pads": [0, 2, 0, 3], "value": np.float32(-1.5),
+                 "times": [2, 1]}
+    model = make_model(nodes, [("x", "f", [4, 7]), ("i", "i", [2, 3]), ("i2", "i", [4, 2]), ("pairs", "i", [3, 2])],
+                       [(name, "f", shape) for name, shape in shapes.items()], constants)
+    rng = np.random.default_rng(3)
+    inputs = [rng.standard_normal((4, 7), np.float32), np.array([[0, -1, 3], [2, 2, -4]]),
+              rng.integers(-7, 7, (4, 2)), np.array([[0, -1], [-4, 6], [3, 2]])]
+    want = ReferenceEvaluator(model).run(None, dict(zip(["x", "i", "i2", "pairs"], inputs)))
+    for name, a, b in zip(shapes, backend.run_model(model, inputs), want):
+        np.testing.assert_array_equal(a, b, err_msg=name)
