@@ -114,8 +114,8 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
   return checkpoint::publish(*beside, directory);
 }
 
-Expected<std::optional<TrainerState>>
-loadCheckpoint(const std::string &directory, Session &session) {
+static Expected<std::optional<TrainerState>> load(const std::string &directory,
+                                                  Session &session) {
   std::optional<std::string> found = findCheckpoint(directory);
   if (!found)
     return Status::invalidInput(directory + ": there is no checkpoint (no "
@@ -144,6 +144,14 @@ loadCheckpoint(const std::string &directory, Session &session) {
     BESSEMER_RETURN_IF_ERROR(
         session.writeState(stored.name, {stored.type, stored.data}));
   return trainer;
+}
+
+Expected<std::optional<TrainerState>>
+loadCheckpoint(const std::string &directory, Session &session) {
+  Expected<std::optional<TrainerState>> state = load(directory, session);
+  if (!state) // Names in a damaged file may hold line breaks.
+    return state.status().onOneLine();
+  return state;
 }
 
 std::optional<std::string> findCheckpoint(const std::string &directory) {

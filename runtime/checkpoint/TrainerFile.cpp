@@ -10,6 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr uint64_t formatVersion = 1;
+constexpr int deepest = 16;
 
 std::string hashOf(const Json &object) {
   // Text that is not Unicode (a path in a setting) must not stop a checkpoint.
@@ -72,8 +73,16 @@ Expected<TrainerState> readTrainer(const std::string &path,
   auto damaged = [&](const std::string &what) {
     return Status::invalidInput(path + ": " + what);
   };
-  Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object())
+  // Hashing recurses, so a damaged file must not nest without end.
+  bool tooDeep = false;
+  Json object = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t, Json &) {
+        tooDeep |= depth > deepest;
+        return depth <= deepest;
+      },
+      /*allow_exceptions=*/false);
+  if (!object.is_object() || tooDeep)
     return damaged("the file is damaged (no JSON object)");
   Reader reader{object, {}};
   uint64_t version = reader.number("format");

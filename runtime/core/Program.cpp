@@ -65,8 +65,8 @@ void describe(Program::Impl &impl) {
 
 Status prepare(Program::Impl &impl) {
   auto table = verifyArtifact(impl.name, impl.bytes);
-  if (!table)
-    return table.status();
+  if (!table) // Names in a damaged file may hold line breaks.
+    return table.status().onOneLine();
   impl.table = *table;
   describe(impl);
   return {};

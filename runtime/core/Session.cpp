@@ -109,7 +109,7 @@ Session::create(std::shared_ptr<const Program> program,
   auto impl = std::make_unique<Impl>();
   auto device = CpuSession::create(*program, options);
   if (!device)
-    return device.status();
+    return device.status().onOneLine();
   impl->device = std::move(*device);
   size_t most = 0;
   for (const FunctionInfo &function : program->functions())

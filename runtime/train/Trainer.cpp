@@ -122,7 +122,7 @@ Status Run::report() {
   report.step = state.step;
   report.totalSteps = options.schedule.totalSteps;
   report.epoch = state.cursor.epoch + 1;
-  report.loss = summary.loss = *loss;
+  report.loss = *loss;
   report.learningRate = options.schedule.at(state.step - 1);
   if (hasOutput(session, function, "grad_norm")) {
     Expected<double> norm = readScalar(session, function, "grad_norm");
@@ -214,8 +214,15 @@ Expected<TrainSummary> Run::run() {
     if (options.checkpointEvery && state.step % options.checkpointEvery == 0)
       BESSEMER_RETURN_IF_ERROR(save());
   }
-  if (state.step > firstStep)
+  if (state.step > firstStep) {
+    // An interrupted run may stop between two reports.
+    Expected<double> loss = readScalar(session, function, "loss");
+    if (!loss)
+      return loss.status();
+    BESSEMER_RETURN_IF_ERROR(checkFinite(*loss));
+    summary.loss = *loss;
     BESSEMER_RETURN_IF_ERROR(save());
+  }
   summary.interrupted = stopping() && !finished();
   summary.step = state.step;
   summary.best = state.best;

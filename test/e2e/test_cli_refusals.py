@@ -245,7 +245,8 @@ def test_data_that_vanishes_during_a_run(cli, program, tmp_path):
     rows = 4000  # Many pages, so that a file that is cut loses some.
     train = ["train", program, "--data", f"x={tmp_path}/x.npy,labels={tmp_path}/y.npy", "--steps", "10000000",
              "--log-every", "1000000", "--checkpoint-every", "500", "--checkpoint-dir", tmp_path / "run"]
-    np.save(tmp_path / "x.npy", random.standard_normal((rows, 3, 4)).astype(np.float32))
+    x = random.standard_normal((rows, 3, 4)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", random.integers(0, 5, rows))
     # The name may go: the file stays open.
     process = start(train)
@@ -254,14 +255,19 @@ def test_data_that_vanishes_during_a_run(cli, program, tmp_path):
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130 and error == ""
     # Its contents may not.
-    np.save(tmp_path / "x.npy", random.standard_normal((rows, 3, 4)).astype(np.float32))
+    np.save(tmp_path / "x.npy", x)
     process = start([*train, "--resume"])
     os.truncate(tmp_path / "x.npy", 5000)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 1, error
     assert error == "error: a file was cut short or became unreadable while it was read\n"
-    np.save(tmp_path / "x.npy", np.zeros((rows, 3, 4), np.float32))
-    ok(cli("eval", program, "--data", train[3], "--checkpoint", tmp_path / "run"))
+    # When they are back, the run goes on as if nothing had happened.
+    np.save(tmp_path / "x.npy", x)
+    step = json.loads((tmp_path / "run/last/trainer.json").read_text())["step"] + 100
+    ok(cli(*train[:5], step, *train[6:], "--resume"))
+    ok(cli(*train[:5], step, *train[6:-1], tmp_path / "whole"))
+    resumed, whole = [sorted(contents(tmp_path / name / "last").values()) for name in ("run", "whole")]
+    assert resumed == whole and len(whole) == 2
 
 
 def xxh64(data):

@@ -11,10 +11,12 @@ import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BATCH = 50
+# Every mutant goes through the importer in the usual suite (test/unit/Import/FuzzTest.cpp), these through it all.
+USUAL = 100
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 1000, BATCH))
+@pytest.mark.parametrize("first", [pytest.param(first, marks=pytest.mark.long if first >= USUAL else ())
+                                   for first in range(0, 2000, BATCH)])
 def test_mutants_compile_or_are_refused(first):
     library = os.path.join(os.environ.get("BESSEMER_BUILD", "build"), "lib", "libbessemer_compiler.so")
     run = subprocess.run([sys.executable, os.path.join(HERE, "fuzz_models.py"), os.path.abspath(library),

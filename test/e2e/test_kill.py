@@ -4,53 +4,31 @@ moments and resumed gives exactly the uninterrupted result; every shape in a
 sweep trains as PyTorch's formulas say."""
 
 import os
-import random
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
 
+from interrupted import killed_and_resumed, seconds_per_step, state_of, train
+
 pytestmark = pytest.mark.long
 
 
-def state_of(folder):
-    from safetensors.numpy import load_file
-    return load_file(os.path.join(folder, "last", "state.safetensors"))
-
-
-def test_killed_runs_resume_to_the_same_bits(golden, cli, tmp_path):
-    case = golden("mlp_cross_entropy")
-    case.compile(3).save(tmp_path / "m.bsm")
+@pytest.mark.parametrize("every", [1, 25], ids=["writing", "training"])
+def test_killed_runs_resume_to_the_same_bits(golden, tmp_path, every):
+    """With a checkpoint after each step most kills hit the writing of one."""
+    golden("mlp_cross_entropy").compile(3).save(tmp_path / "m.bsm")
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "d.npz", x=rng.standard_normal((600, 3, 4), np.float32), labels=rng.integers(0, 5, 600))
-    command = ["train", tmp_path / "m.bsm", "--data", tmp_path / "d.npz", "--epochs", 200, "--checkpoint-every", 25,
-               "--seed", 5, "--threads", 2]
-    assert cli(*command, "--checkpoint-dir", tmp_path / "whole").returncode == 0
-    program = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
-    killed, chance = 0, random.Random(1)
-    folder = tmp_path / "killed"
-    for attempt in range(400):
-        resume = ["--resume"] if (folder / "last").exists() else []
-        process = subprocess.Popen([program, *map(str, command), "--checkpoint-dir", str(folder), *resume],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        time.sleep(chance.uniform(0.02, 0.25))
-        done = killed >= 30
-        if not done and process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-        error = process.communicate()[1]
-        if process.returncode == -signal.SIGKILL:
-            killed += 1
-            continue
-        assert process.returncode == 0, error
-        break
-    # A fast machine may finish before 30 kills; then the moments were still random.
-    assert killed >= 5
-    whole, resumed = state_of(tmp_path / "whole"), state_of(folder)
-    assert whole.keys() == resumed.keys()
-    for name, value in whole.items():
-        np.testing.assert_array_equal(value, resumed[name], err_msg=name)
+    command = ["train", tmp_path / "m.bsm", "--data", tmp_path / "d.npz", "--seed", 5, "--schedule", "cosine",
+               "--threads", 1, "--checkpoint-every", every]
+    # Long enough that thirty kills cannot miss it: their runs together take half of it.
+    kills, longest = 30, 0.25
+    pace = seconds_per_step(command, tmp_path / "pace", 50 * every)
+    command += ["--steps", int(kills * longest / pace)]
+    assert train(command, tmp_path / "whole").returncode == 0
+    assert killed_and_resumed(command, tmp_path / "killed", kills, longest, seed=every) == kills
+    assert state_of(tmp_path / "killed") == state_of(tmp_path / "whole")
+    assert os.listdir(tmp_path / "killed") == ["last"]
 
 
 @pytest.mark.parametrize("rows", [1, 3, 16, 33])

@@ -134,17 +134,6 @@ private:
 
 } // namespace
 
-/// Keys and values may hold line breaks; an error is one line.
-static Status onOneLine(const Status &status) {
-  if (status.ok())
-    return status;
-  std::string message = status.message();
-  for (char &letter : message)
-    if (static_cast<unsigned char>(letter) < ' ')
-      letter = ' ';
-  return Status(status.code(), std::move(message));
-}
-
 Status applyRecipeText(const std::string &text, const std::string &path,
                        const Subcommand &command, Arguments &arguments) {
   try {
@@ -153,10 +142,13 @@ Status applyRecipeText(const std::string &text, const std::string &path,
       return {};
     if (!root.IsMap())
       return Status::invalidInput(path + ": expected a map of flags");
-    return onOneLine(Reader(path, command, arguments).readMap(root, false));
+    // Keys and values may hold line breaks.
+    return Reader(path, command, arguments).readMap(root, false).onOneLine();
   } catch (const YAML::Exception &error) {
-    return onOneLine(Status::invalidInput(
-        path + ":" + std::to_string(error.mark.line + 1) + ": " + error.msg));
+    return Status::invalidInput(path + ":" +
+                                std::to_string(error.mark.line + 1) + ": " +
+                                error.msg)
+        .onOneLine();
   }
 }
 

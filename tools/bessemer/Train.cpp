@@ -160,11 +160,15 @@ void printStart(const Session &session, uint64_t totalSteps, int64_t batch,
 
 void printSummary(const TrainSummary &summary, uint64_t totalSteps,
                   const char *unit) {
-  std::printf("%s at step %lu of %lu: loss %s",
+  std::printf("%s at step %lu of %lu",
               summary.interrupted ? "interrupted" : "trained",
               static_cast<unsigned long>(summary.step),
-              static_cast<unsigned long>(totalSteps),
-              shortNumber(summary.loss).c_str());
+              static_cast<unsigned long>(totalSteps));
+  if (!summary.loss) {
+    std::printf(", before a step of this run\n");
+    return;
+  }
+  std::printf(": loss %s", shortNumber(*summary.loss).c_str());
   if (summary.evaluation) {
     std::printf(", eval loss %s",
                 shortNumber(summary.evaluation->loss).c_str());
@@ -216,6 +220,8 @@ Expected<int> run(const Arguments &arguments) {
   uint64_t totalSteps = options->schedule.totalSteps;
   uint64_t batches = std::max<uint64_t>((*data)->rows() / (*data)->batch(), 1);
   const char *unit = unitOf(**program);
+  std::signal(SIGINT, handleSignal);
+  std::signal(SIGTERM, handleSignal);
   printStart(**session, totalSteps, (*data)->batch(), unit);
   uint64_t firstStep = *resume ? (*resume)->step : 0;
   if (firstStep >= totalSteps) {
@@ -224,8 +230,6 @@ Expected<int> run(const Arguments &arguments) {
     return 0;
   }
   Progress progress(unit, totalSteps, batches, firstStep);
-  std::signal(SIGINT, handleSignal);
-  std::signal(SIGTERM, handleSignal);
   Expected<TrainSummary> summary =
       train(**session, *data, evalData, *options, *resume, progress);
   progress.clear();

@@ -43,6 +43,15 @@ public:
   StatusCode code() const { return code_; }
   const std::string &message() const { return message_; }
 
+  /// The same with spaces for line breaks and other control characters, which
+  /// names from a file may hold.
+  Status onOneLine() && {
+    for (char &letter : message_)
+      if (static_cast<unsigned char>(letter) < ' ')
+        letter = ' ';
+    return std::move(*this);
+  }
+
 private:
   StatusCode code_ = StatusCode::Ok;
   std::string message_;

@@ -98,8 +98,8 @@ struct TrainerOptions {
 struct TrainSummary {
   uint64_t step = 0;
   bool interrupted = false;
-  /// Of the last step that was looked at.
-  double loss = 0;
+  /// Of the last step; nothing when none ran.
+  std::optional<double> loss;
   std::optional<Evaluation> evaluation;
   std::optional<double> best;
   double seconds = 0, samplesPerSecond = 0;

@@ -82,6 +82,11 @@ TEST(Shuffle, IsAPermutationOfSeedAndEpoch) {
   for (int64_t i = 0; i < 1000; ++i)
     ASSERT_EQ(sorted[i], i);
   EXPECT_TRUE(shuffledRows(0, 1, 1).empty());
+  // From shuffled_rows of examples/kjv-gpt/golden.py, written in Python.
+  EXPECT_EQ(shuffledRows(10, 0, 0),
+            (std::vector<int64_t>{3, 7, 9, 2, 6, 4, 0, 5, 1, 8}));
+  EXPECT_EQ(shuffledRows(10, 3, 5),
+            (std::vector<int64_t>{4, 8, 2, 3, 1, 6, 0, 5, 9, 7}));
 }
 
 TEST(Shuffle, IsUniform) {

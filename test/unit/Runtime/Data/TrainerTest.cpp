@@ -133,6 +133,43 @@ TEST(Trainer, ResumesExactly) {
   }
 }
 
+TEST(Trainer, AnInterruptBetweenReportsTellsTheLossAllTheSame) {
+  TrainerOptions options = someOptions(12);
+  Recorder all;
+  auto whole = trainedArtifact().session();
+  ASSERT_TRUE(train(*whole, trainingData(*whole, "train_step", 18), nullptr,
+                    options, {}, all)
+                  .ok());
+  options.logEvery = 100;
+  Recorder heard;
+  heard.stopAt = 3;
+  options.stop = &heard.stop;
+  auto session = trainedArtifact().session();
+  auto stopped = train(*session, trainingData(*session, "train_step", 18),
+                       nullptr, options, {}, heard);
+  ASSERT_TRUE(stopped.ok()) << stopped.status().message();
+  EXPECT_TRUE(heard.losses.empty());
+  ASSERT_TRUE(stopped->loss.has_value());
+  EXPECT_EQ(*stopped->loss, all.losses[2]);
+}
+
+TEST(Trainer, AnInterruptBeforeTheFirstStepHasNoLossAndSavesNothing) {
+  TemporaryFolder folder;
+  TrainerOptions options = someOptions(12);
+  options.checkpointDirectory = folder.path;
+  Recorder heard;
+  heard.stop = SIGINT;
+  options.stop = &heard.stop;
+  auto session = trainedArtifact().session();
+  auto stopped = train(*session, trainingData(*session, "train_step", 18),
+                       nullptr, options, {}, heard);
+  ASSERT_TRUE(stopped.ok()) << stopped.status().message();
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_EQ(stopped->step, 0u);
+  EXPECT_FALSE(stopped->loss.has_value());
+  EXPECT_TRUE(heard.checkpoints.empty());
+}
+
 TEST(Trainer, EvaluatesAfterEpochsAndKeepsTheBest) {
   TemporaryFolder folder;
   auto session = trainedArtifact().session();
