@@ -4,14 +4,17 @@
 #include "core/InitialState.h"
 #include "device/cpu/CpuSession.h"
 #include "device/cpu/CpuTarget.h"
+#include "device/cpu/FlushDenormals.h"
+#include "device/cpu/OpenMp.h"
 
 #include <algorithm>
-#include <omp.h>
 
 namespace bessemer::runtime {
 
 namespace {
 constexpr int mostThreads = 4096;
+/// A launch that touches less is done sooner than a second thread could help.
+constexpr uint64_t leastSharedBytes = 16 << 10;
 
 bool isWork(const format::Arena &arena) {
   return arena.kind() == format::ArenaKind::work;
@@ -35,7 +38,6 @@ Status CpuSession::prepare(const SessionOptions &options) {
                          std::to_string(mostThreads) + ", got " +
                          std::to_string(options.threads));
   threadCount = options.threads ? options.threads : omp_get_max_threads();
-  savedModes.resize(threadCount);
   for (const Setting &setting : program.settings)
     if (setting.key == "strict" && setting.value == "true")
       flushDenormals = false;
@@ -52,7 +54,24 @@ Status CpuSession::prepare(const SessionOptions &options) {
                         *program.execProgram(program.functions[f].name,
                                              program.targets[targetIndex]),
                         *code));
-  return prepareScratch();
+  BESSEMER_RETURN_IF_ERROR(prepareScratch());
+  return prepareThreads();
+}
+
+Status CpuSession::prepareThreads() {
+  // The workers of our own pool are in that mode for good; OpenMP's threads
+  // are the whole program's.
+  savedModes.resize(stream ? threadCount : 1);
+  if (stream || threadCount == 1)
+    return {};
+  auto made = ThreadPool::create(threadCount, [flush = flushDenormals] {
+    if (flush)
+      FlushDenormals::setForThread();
+  });
+  if (!made)
+    return made.status();
+  pool = std::move(*made);
+  return {};
 }
 
 /// State, and one block of temporaries for all functions: a session runs one
@@ -167,20 +186,24 @@ Status CpuSession::addCommand(Plan &plan, const format::ExecProgram &exec,
   if (const auto *launch = command.body_as_Launch()) {
     const format::Kernel &kernel =
         *program.table->kernels()->Get(launch->kernel());
+    uint64_t touched = 0;
     for (size_t i = 0; launch->operands() && i < launch->operands()->size();
          ++i) {
       const format::Operand &operand = *launch->operands()->Get(i);
-      if (operand.kind() == format::OperandKind::slice)
+      if (operand.kind() == format::OperandKind::slice) {
         addSlice(operand.slice());
-      else
+        touched += operand.slice().bytes();
+      } else {
         plan.slots.push_back(
             reinterpret_cast<void *>(uintptr_t(operand.immediate())));
+      }
     }
     scratchPerThread =
         std::max(scratchPerThread, kernel.scratch()->Get(targetIndex));
     auto entry = uintptr_t(code + kernel.entries()->Get(targetIndex));
-    plan.steps.push_back(LaunchStep{reinterpret_cast<Kernel>(entry), slot,
-                                    int64_t(launch->tiles())});
+    plan.steps.push_back(LaunchStep{
+        reinterpret_cast<Kernel>(entry), slot, int64_t(launch->tiles()),
+        launch->tiles() == 1 || touched < leastSharedBytes});
   } else if (const auto *copy = command.body_as_Copy()) {
     addSlice(*copy->from());
     addSlice(*copy->to());
@@ -234,6 +257,7 @@ Status CpuSession::prepareScratch() {
     if (!buffer)
       return buffer.status();
     report.kernelScratch += buffer->size();
+    scratchOfThread.push_back(buffer->data());
     kernelScratch.push_back(std::move(*buffer));
   }
   auto buffer = Buffer::create(report.libraryScratch, "library scratch");

@@ -2,11 +2,11 @@
 // Runs prepared commands, one after the other.
 #include "device/cpu/CpuSession.h"
 #include "device/cpu/FlushDenormals.h"
+#include "device/cpu/OpenMp.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <omp.h>
 #include <optional>
 
 namespace bessemer::runtime {
@@ -40,21 +40,26 @@ Status CpuSession::bindInputs(size_t function, Plan &plan,
 }
 
 void CpuSession::launch(const LaunchStep &step, void **buffers) {
-  auto scratch = [&](int thread) {
-    return kernelScratch.empty() ? nullptr : kernelScratch[thread].data();
-  };
+  std::byte *const *scratch =
+      scratchOfThread.empty() ? nullptr : scratchOfThread.data();
   if (step.tiles == 0)
     return;
-  // Waking the pool costs more than one tile's share of it could win.
-  if (step.tiles == 1 || threadCount == 1) {
-    step.kernel(buffers, 0, step.tiles, scratch(0));
-    return;
-  }
+  if (step.alone || threadCount == 1)
+    step.kernel(buffers, 0, step.tiles, scratch ? scratch[0] : nullptr);
+  else if (pool)
+    pool->run(step.kernel, buffers, step.tiles, scratch);
+  else
+    launchOnOpenMP(step, buffers);
+}
+
+void CpuSession::launchOnOpenMP(const LaunchStep &step, void **buffers) {
   const int64_t chunk = (step.tiles + mostChunks - 1) / mostChunks;
   nextTile.store(0, std::memory_order_relaxed);
 #pragma omp parallel num_threads(threadCount)
   {
-    void *own = scratch(omp_get_thread_num());
+    std::byte *own = scratchOfThread.empty()
+                         ? nullptr
+                         : scratchOfThread[omp_get_thread_num()];
     for (;;) {
       int64_t begin = nextTile.fetch_add(chunk, std::memory_order_relaxed);
       if (begin >= step.tiles)

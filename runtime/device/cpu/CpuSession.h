@@ -7,6 +7,7 @@
 #include "core/Bytes.h"
 #include "core/ProgramImpl.h"
 #include "device/cpu/Convolution.h"
+#include "device/cpu/ThreadPool.h"
 
 #include <atomic>
 #include <variant>
@@ -41,15 +42,14 @@ public:
   }
 
 private:
-  using Kernel = void (*)(void **buffers, int64_t tileBegin, int64_t tileEnd,
-                          void *scratch);
-
   // Each command finds its operands in a row of 8-byte slots of the plan's
   // `slots`, from `slot` on.
   struct LaunchStep {
     Kernel kernel;
     size_t slot;
     int64_t tiles;
+    /// Too little work to share.
+    bool alone;
   };
   struct CopyStep {
     size_t slot;
@@ -98,10 +98,12 @@ private:
                     const std::byte *code, const format::Command &command);
   Expected<Convolution *> convolution(const format::Convolution &description);
   Status prepareScratch();
+  Status prepareThreads();
   Status bindInputs(size_t function, Plan &plan,
                     std::span<const void *const> inputs);
   Status execute(const Step &command, Plan &plan);
   void launch(const LaunchStep &step, void **buffers);
+  void launchOnOpenMP(const LaunchStep &step, void **buffers);
   static void fill(const FillStep &step, void *target);
 
   const Program::Impl &program;
@@ -117,9 +119,13 @@ private:
 
   /// One per thread, each from its own cache line on.
   std::vector<Buffer> kernelScratch;
+  std::vector<std::byte *> scratchOfThread;
   uint64_t scratchPerThread = 0;
   std::vector<unsigned> savedModes;
-  /// The next tile that a thread may claim; alone on its cache line.
+  /// Null when there is one thread, and where oneDNN computes too: its threads
+  /// are OpenMP's, which spin after their work, so they run everything.
+  std::unique_ptr<ThreadPool> pool;
+  /// The next tile that a thread of OpenMP may claim; alone on its cache line.
   alignas(64) std::atomic<int64_t> nextTile{0};
   alignas(64) MemoryReport report;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cpu/FlushDenormals.h"
+#include "device/cpu/OpenMp.h"
 
 #include <immintrin.h>
-#include <omp.h>
 
 namespace bessemer::runtime {
 
@@ -14,16 +14,26 @@ FlushDenormals::FlushDenormals(std::span<unsigned> saved) : saved(saved) {
   // A nested region may get fewer threads than asked for.
   for (unsigned &mode : saved)
     mode = callers;
+  if (saved.size() == 1) {
+    setForThread();
+    return;
+  }
 #pragma omp parallel num_threads(int(saved.size()))
   {
     saved[omp_get_thread_num()] = _mm_getcsr();
-    _mm_setcsr(_mm_getcsr() | flushBits);
+    setForThread();
   }
 }
 
 FlushDenormals::~FlushDenormals() {
+  if (saved.size() == 1) {
+    _mm_setcsr(saved[0]);
+    return;
+  }
 #pragma omp parallel num_threads(int(saved.size()))
   _mm_setcsr(saved[omp_get_thread_num()]);
 }
+
+void FlushDenormals::setForThread() { _mm_setcsr(_mm_getcsr() | flushBits); }
 
 } // namespace bessemer::runtime

@@ -2,11 +2,11 @@
 #include "device/cpu/OneDnn.h"
 
 #include "bessemer/runtime/Session.h"
+#include "device/cpu/OpenMp.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
-#include <omp.h>
 
 namespace bessemer::runtime {
 
@@ -25,6 +25,10 @@ Status dnnlStatus(dnnl_status_t status, const char *call) {
 }
 
 Status OneDnn::load(OneDnn &library) {
+#ifndef _OPENMP
+  return Status::invalidInput(
+      "convolutions need OpenMP, which this runtime was built without");
+#endif
   // Another build of the library, or a test's missing one.
   const char *chosen = std::getenv("BESSEMER_ONEDNN");
   const char *file = chosen && *chosen ? chosen : libraryFile;
