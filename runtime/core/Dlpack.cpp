@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "core/Dlpack.h"
 
+#include <cstring>
+#include <memory>
+#include <vector>
+
 namespace bessemer::runtime {
 
 namespace {
@@ -10,6 +14,9 @@ constexpr DLDataType types[numElementTypes] = {
     {kDLInt, 8, 1},    {kDLInt, 16, 1},   {kDLInt, 32, 1},   {kDLInt, 64, 1},
     {kDLUInt, 8, 1},   {kDLUInt, 16, 1},  {kDLUInt, 32, 1},  {kDLUInt, 64, 1},
     {kDLBool, 8, 1}};
+
+/// More can only be a struct that nobody filled.
+constexpr int32_t mostDimensions = 64;
 
 bool isDense(const DLTensor &tensor) {
   if (!tensor.strides)
@@ -33,8 +40,11 @@ Expected<TensorView> fromDlpack(const DLTensor &tensor,
   if (tensor.device.device_type != kDLCPU)
     return fail("expected a tensor on the cpu, got one on device type " +
                 std::to_string(int(tensor.device.device_type)));
-  if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
-    return fail("expected a shape, got none");
+  if (tensor.ndim < 0 || tensor.ndim > mostDimensions)
+    return fail("expected 0 to " + std::to_string(mostDimensions) +
+                " dimensions, got " + std::to_string(tensor.ndim));
+  if (tensor.ndim > 0 && !tensor.shape)
+    return fail("expected a shape, got NULL");
   for (unsigned i = 0; i < numElementTypes; ++i) {
     if (types[i].code != tensor.dtype.code ||
         types[i].bits != tensor.dtype.bits || tensor.dtype.lanes != 1)
@@ -60,6 +70,26 @@ DLTensor toDlpack(const TensorView &view) {
   tensor.dtype = types[static_cast<uint8_t>(view.type)];
   tensor.shape = const_cast<int64_t *>(view.shape.data());
   return tensor;
+}
+
+DLManagedTensor *copyToDlpack(const TensorView &view) {
+  struct Copy {
+    DLManagedTensor managed;
+    std::vector<int64_t> shape;
+    std::unique_ptr<std::byte[]> bytes;
+  };
+  auto copy = std::make_unique<Copy>();
+  copy->shape.assign(view.shape.begin(), view.shape.end());
+  copy->bytes = std::make_unique_for_overwrite<std::byte[]>(view.byteSize());
+  if (view.byteSize())
+    std::memcpy(copy->bytes.get(), view.data, view.byteSize());
+  copy->managed.dl_tensor =
+      toDlpack(TensorView(view.type, copy->shape, copy->bytes.get()));
+  copy->managed.manager_ctx = copy.get();
+  copy->managed.deleter = [](DLManagedTensor *self) {
+    delete static_cast<Copy *>(self->manager_ctx);
+  };
+  return &copy.release()->managed;
 }
 
 } // namespace bessemer::runtime

@@ -15,4 +15,7 @@ Expected<TensorView> fromDlpack(const DLTensor &tensor,
 /// A view for the caller; the shape stays the view's.
 DLTensor toDlpack(const TensorView &view);
 
+/// A copy that owns its shape and elements.
+DLManagedTensor *copyToDlpack(const TensorView &view);
+
 } // namespace bessemer::runtime

@@ -298,7 +298,8 @@ verifyArtifact(const std::string &name, std::span<const std::byte> bytes) {
     flatbuffers::Verifier verifier(
         table, prefix.tableBytes, mostDepth,
         flatbuffers::uoffset_t(prefix.tableBytes / 4 + 16));
-    return format::VerifyProgramBuffer(verifier);
+    return format::VerifyProgramBuffer(verifier) &&
+           vectorsAligned(*format::GetProgram(table));
   };
   if (!wellFormed())
     return damaged(name, "program table", "a valid FlatBuffers table (BSM1)",

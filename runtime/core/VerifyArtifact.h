@@ -27,6 +27,10 @@ template <typename V> size_t sizeOf(const V *vector) {
 Expected<const format::Program *>
 verifyArtifact(const std::string &name, std::span<const std::byte> bytes);
 
+/// The elements of every vector lie as their type wants; the table's structure
+/// must be verified.
+bool vectorsAligned(const format::Program &program);
+
 /// The bytes of a dense tensor, or nothing when the type is not valid.
 bool tensorBytes(const format::TensorType *type, uint64_t &bytes);
 

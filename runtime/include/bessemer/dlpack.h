@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
- * The tensor struct of DLPack's public ABI (version 0.x and 1.x share it), as
- * far as this API uses it. The include guard is DLPack's own, so that a program
- * that includes the original as well sees one definition. */
+ * The tensor structs of DLPack's public ABI (version 0.x and 1.x share them),
+ * as far as this API uses them. The include guard is DLPack's own, so that a
+ * program that includes the original as well sees one definition. */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
 
@@ -42,6 +42,13 @@ typedef struct {
   int64_t *strides;
   uint64_t byte_offset;
 } DLTensor;
+
+/* A tensor that owns its memory: whoever holds it calls deleter(it) once. */
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void *manager_ctx;
+  void (*deleter)(struct DLManagedTensor *self);
+} DLManagedTensor;
 
 #ifdef __cplusplus
 }
