@@ -154,9 +154,12 @@ BoundData::bind(const DataSet &data, std::span<const ValueInfo> inputs,
                                   names->front() + "' has " +
                                   std::to_string(bound->rowCount));
     bound->rowCount = rows;
-    if (labels && options.classes)
+    if (labels && options.classes) {
       BESSEMER_RETURN_IF_ERROR(
           (*column)->checkClasses(*options.classes, options.ignoreIndex));
+      bound->labels = i;
+      bound->ignoreIndex = options.ignoreIndex;
+    }
     bound->values.push_back(input);
     bound->columns.push_back(*std::move(column));
   }
@@ -172,6 +175,19 @@ Status BoundData::copyRow(size_t input, int64_t row, std::byte *to) const {
 
 size_t BoundData::rowBytes(size_t input) const {
   return columns[input]->rowBytes();
+}
+
+bool BoundData::ignoresAll(std::span<const NamedTensor> batch) const {
+  if (!labels)
+    return false;
+  const TensorView &view = batch[*labels].tensor;
+  auto all = [&]<typename T>(std::span<const T> elements) {
+    return std::all_of(elements.begin(), elements.end(),
+                       [&](T label) { return label == ignoreIndex; });
+  };
+  if (view.type == ElementType::I64)
+    return all(view.elements<int64_t>());
+  return view.type == ElementType::I32 && all(view.elements<int32_t>());
 }
 
 std::vector<std::string> BoundData::describe() const {

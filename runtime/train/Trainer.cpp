@@ -77,6 +77,8 @@ private:
   uint64_t firstStep, reportedStep;
   double reportedSeconds = 0;
   std::optional<uint64_t> savedStep;
+  /// The first step whose labels were all ignored.
+  std::optional<uint64_t> ignoredStep;
 };
 
 Status Run::step() {
@@ -91,6 +93,8 @@ Status Run::step() {
   BESSEMER_RETURN_IF_ERROR(session.run(function, (*batch)->inputs, block));
   state.cursor = (*batch)->end;
   ++state.step;
+  if (!ignoredStep && data->ignoresAll((*batch)->inputs))
+    ignoredStep = state.step;
   listener.onStep(state.step, options.schedule.totalSteps);
   return {};
 }
@@ -107,6 +111,11 @@ Status Run::checkFinite(std::optional<double> loss) {
     bad = state.step;
   if (!bad)
     return {};
+  if (bad == ignoredStep)
+    return Status::invalidInput(
+        "step " + std::to_string(*bad) +
+        ": the loss is not a number, as every label of the batch is the "
+        "ignored one; use larger batches, or leave such rows out");
   return Status::invalidInput(
       "step " + std::to_string(*bad) +
       ": the loss is not finite; try a lower --lr, --warmup-steps or "

@@ -57,6 +57,12 @@ def contents(folder):
             for at, _, names in os.walk(folder) for name in names}
 
 
+def test_a_batch_of_ignored_labels_is_named(cli, program, tmp_path):
+    np.savez(tmp_path / "i.npz", x=np.ones((12, 3, 4), np.float32), labels=np.full(12, -100))
+    expect(cli("train", program, "--data", tmp_path / "i.npz", "--epochs", 1), INPUT,
+           "step 1: the loss is not a number, as every label of the batch is the ignored one")
+
+
 def test_numbers_out_of_range(cli, program, data):
     train = ["train", program, "--data", data]
     # 6 batches an epoch: the number of steps would wrap.

@@ -109,6 +109,9 @@ public:
   Status copyRow(size_t input, int64_t row, std::byte *to) const;
   /// Bytes of one row of an input.
   size_t rowBytes(size_t input) const;
+  /// Whether every label of a batch is the ignored one: its mean loss is then
+  /// not a number.
+  bool ignoresAll(std::span<const NamedTensor> batch) const;
   /// One line per input: which column it takes and what happens to it.
   std::vector<std::string> describe() const;
 
@@ -117,6 +120,9 @@ private:
   std::vector<ValueInfo> values;
   std::vector<std::unique_ptr<BoundColumn>> columns;
   int64_t rowCount = 0, batchRows = 0;
+  /// The input of class labels, if there is one.
+  std::optional<size_t> labels;
+  int64_t ignoreIndex = 0;
 };
 
 } // namespace bessemer::runtime
