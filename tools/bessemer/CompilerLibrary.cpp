@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CompilerLibrary.h"
 
-#include "bessemer/bessemer_compiler.h"
+#include "bessemer/CompilerSymbols.h"
 
 #include <cstdio>
-#include <dlfcn.h>
 #include <filesystem>
 #include <sstream>
 #include <unistd.h>
@@ -19,36 +18,7 @@ namespace {
 
 constexpr const char *libraryName = "libbessemer_compiler.so";
 
-/// The symbols of the library, by the types of its header.
-struct Symbols {
-  decltype(&bsc_compile) compile;
-  decltype(&bsc_export) exportModel;
-  decltype(&bsc_result_artifact) artifact;
-  decltype(&bsc_result_text) text;
-  decltype(&bsc_result_warnings) warnings;
-  decltype(&bsc_result_error) error;
-  decltype(&bsc_result_free) free;
-};
-Symbols symbols;
-
-/// Null on success, else the name that is missing.
-const char *loadSymbols(void *library) {
-  const char *missing = nullptr;
-  auto load = [&](auto &pointer, const char *name) {
-    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(
-        ::dlsym(library, name));
-    if (!pointer)
-      missing = name;
-  };
-  load(symbols.compile, "bsc_compile");
-  load(symbols.exportModel, "bsc_export");
-  load(symbols.artifact, "bsc_result_artifact");
-  load(symbols.text, "bsc_result_text");
-  load(symbols.warnings, "bsc_result_warnings");
-  load(symbols.error, "bsc_result_error");
-  load(symbols.free, "bsc_result_free");
-  return missing;
-}
+CompilerSymbols symbols;
 
 } // namespace
 
@@ -78,16 +48,11 @@ Expected<const CompilerLibrary *> CompilerLibrary::open() {
     bool named = path.find('/') != std::string::npos;
     if (named && ::access(path.c_str(), F_OK) != 0)
       continue;
-    void *handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      reason = ::dlerror();
+    if (!symbols.open(path, reason)) {
       if (named) // It is there and broken: say why, look no further.
         break;
       continue;
     }
-    if (const char *missing = loadSymbols(handle))
-      return Status::invalidInput(path + ": has no symbol " + missing +
-                                  "; is it of this version?");
     library.found =
         named ? std::filesystem::weakly_canonical(path).string() : path;
     return &library;
