@@ -3,7 +3,6 @@
 // exec level -> artifact.
 
 #include "ElementData.h"
-#include "PublishFile.h"
 #include "bessemer/Dialect/Exec/IR/Exec.h"
 #include "bessemer/Emit/Emit.h"
 #include "llvm/ADT/StringMap.h"
@@ -363,19 +362,5 @@ LogicalResult bessemer::emitProgram(ModuleOp module,
   if (failed(emitter.collect()))
     return failure();
   emitter.write(stream);
-  return success();
-}
-
-LogicalResult bessemer::emitProgramToFile(ModuleOp module,
-                                          ArrayRef<CodeForTarget> code,
-                                          const EmitOptions &options,
-                                          StringRef path) {
-  ProgramEmitter emitter(module, code, options);
-  if (failed(emitter.collect()))
-    return failure();
-  llvm::Error error =
-      publishFile(path, [&](raw_ostream &stream) { emitter.write(stream); });
-  if (error)
-    return module.emitError(llvm::toString(std::move(error)));
   return success();
 }

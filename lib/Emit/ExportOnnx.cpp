@@ -3,12 +3,14 @@
 // Puts trained weights into the source model and writes it.
 
 #include "bessemer/Emit/ExportOnnx.h"
-#include "PublishFile.h"
+#include "bessemer/Format/Hash.h"
+#include "bessemer/runtime/Files.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace bessemer;
 using llvm::StringRef;
@@ -102,6 +104,71 @@ static void splitIdentities(onnx::GraphProto &graph,
   }
 }
 
+namespace {
+/// The file beside a model that holds its weights.
+class ExternalData {
+public:
+  void add(TensorProto &tensor, StringRef data) {
+    uint64_t start = llvm::alignTo(position, externalAlignment);
+    pieces.push_back(std::as_bytes(std::span(zeros)).first(start - position));
+    pieces.push_back(std::as_bytes(std::span(data.data(), data.size())));
+    position = start + data.size();
+    hash = format::hash64(data.data(), data.size(), hash);
+    setEntry(tensor, "offset", std::to_string(start));
+    setEntry(tensor, "length", std::to_string(data.size()));
+    tensor.set_data_location(TensorProto::EXTERNAL);
+    tensors.push_back(&tensor);
+  }
+
+  /// To call when all tensors are added.
+  void name(StringRef modelPath) {
+    path = (modelPath + "." +
+            llvm::utohexstr(hash, /*LowerCase=*/true, /*Width=*/16) + suffix)
+               .str();
+    for (TensorProto *tensor : tensors)
+      setEntry(*tensor, "location", llvm::sys::path::filename(path).str());
+  }
+
+  runtime::Status write() const {
+    return path.empty() ? runtime::Status()
+                        : runtime::writeFileAtomically(path, pieces);
+  }
+
+  /// Removes what earlier exports to the same name left. A failure leaves a
+  /// file that nobody reads.
+  void removeOthers(StringRef modelPath) const {
+    std::string prefix = (llvm::sys::path::filename(modelPath) + ".").str();
+    StringRef folder = llvm::sys::path::parent_path(modelPath);
+    std::error_code problem;
+    for (llvm::sys::fs::directory_iterator
+             entry(folder.empty() ? "." : folder, problem),
+         end;
+         entry != end && !problem; entry.increment(problem)) {
+      StringRef file = llvm::sys::path::filename(entry->path()), digits = file;
+      if (digits.consume_front(prefix) && digits.consume_back(suffix) &&
+          digits.size() == 16 && llvm::all_of(digits, llvm::isHexDigit) &&
+          file != llvm::sys::path::filename(path))
+        llvm::sys::fs::remove(entry->path());
+    }
+  }
+
+private:
+  static void setEntry(TensorProto &tensor, const char *key,
+                       std::string value) {
+    auto *entry = tensor.add_external_data();
+    entry->set_key(key);
+    entry->set_value(std::move(value));
+  }
+
+  static constexpr char suffix[] = ".data";
+  static constexpr char zeros[externalAlignment] = {};
+  std::vector<TensorProto *> tensors;
+  std::vector<std::span<const std::byte>> pieces;
+  std::string path;
+  uint64_t position = 0, hash = 0;
+};
+} // namespace
+
 bool bessemer::exportOnnx(StringRef sourceModel,
                           const std::map<std::string, WeightView> &weights,
                           const ExportOptions &options, std::string &error) {
@@ -138,48 +205,25 @@ bool bessemer::exportOnnx(StringRef sourceModel,
     bytes += weight->second.data.size();
   }
 
-  bool isExternal = bytes > options.largestInline;
-  std::string dataPath = options.outputPath + ".data";
-  uint64_t offset = 0;
-  for (auto &[tensor, data] : filled) {
-    if (!isExternal) {
+  ExternalData external;
+  if (bytes > options.largestInline) {
+    for (auto &[tensor, data] : filled)
+      external.add(*tensor, data);
+    external.name(options.outputPath);
+  } else {
+    for (auto &[tensor, data] : filled)
       tensor->set_raw_data(data.data(), data.size());
-      continue;
-    }
-    offset = llvm::alignTo(offset, externalAlignment);
-    auto add = [&, tensor = tensor](const char *key, std::string value) {
-      auto *entry = tensor->add_external_data();
-      entry->set_key(key);
-      entry->set_value(std::move(value));
-    };
-    tensor->set_data_location(TensorProto::EXTERNAL);
-    add("location", llvm::sys::path::filename(dataPath).str());
-    add("offset", std::to_string(offset));
-    add("length", std::to_string(data.size()));
-    offset += data.size();
   }
   std::string serialized;
   if (!model.SerializeToString(&serialized)) {
     error = "the model is larger than 2 GB without its weights";
     return false;
   }
-
-  auto publish = [&](StringRef path,
-                     llvm::function_ref<void(llvm::raw_ostream &)> write) {
-    if (llvm::Error problem = publishFile(path, write))
-      error = llvm::toString(std::move(problem));
-    return error.empty();
-  };
-  if (isExternal && !publish(dataPath, [&](llvm::raw_ostream &os) {
-        uint64_t position = 0;
-        for (auto &[tensor, data] : filled) {
-          uint64_t start = llvm::alignTo(position, externalAlignment);
-          os.write_zeros(start - position);
-          os << data;
-          position = start + data.size();
-        }
-      }))
-    return false;
-  return publish(options.outputPath,
-                 [&](llvm::raw_ostream &os) { os << serialized; });
+  runtime::Status status = external.write();
+  if (status.ok())
+    status = runtime::writeFileAtomically(options.outputPath, serialized);
+  if (status.ok())
+    external.removeOthers(options.outputPath);
+  error = status.message();
+  return status.ok();
 }

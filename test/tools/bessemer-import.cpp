@@ -3,7 +3,7 @@
 // Test tool: imports a model and prints the module, for FileCheck.
 //
 //   bessemer-import MODEL [--batch N] [--dim NAME=N] [--train P] [--freeze P]
-//                   [--roles] [--locations] [--export FILE]
+//                   [--roles] [--locations] [--export FILE [--add X]]
 
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Emit/ExportOnnx.h"
@@ -25,14 +25,15 @@ static cl::list<std::string> freeze("freeze", cl::desc("pattern"));
 static cl::opt<bool> roles("roles", cl::desc("print the initializers' roles"));
 static cl::opt<bool> locations("locations", cl::desc("print locations"));
 
-static cl::opt<std::string>
-    exportPath("export",
-               cl::desc("write the model again, every weight plus 1"));
+static cl::opt<std::string> exportPath(
+    "export",
+    cl::desc("write the model again, a number added to every weight"));
+static cl::opt<float> added("add", cl::init(1), cl::desc("that number"));
 static cl::opt<uint64_t> largestInline("largest-inline", cl::init(1 << 30),
                                        cl::desc("bytes of weights"));
 
 /// Exports the imported model with weights that are known: the initial ones
-/// plus 1.
+/// plus a number.
 static int exportAgain(bessemer::ImportedModel &imported) {
   std::map<std::string, bessemer::WeightView> weights;
   std::vector<std::unique_ptr<std::vector<float>>> memory;
@@ -43,7 +44,7 @@ static int exportAgain(bessemer::ImportedModel &imported) {
     values.resize(data.size() / sizeof(float));
     memcpy(values.data(), data.data(), data.size());
     for (float &value : values)
-      value += 1;
+      value += added;
     auto &weight = weights[state.getSymName().str()];
     weight.elementType = "F32";
     weight.shape = init.getType().getShape().vec();

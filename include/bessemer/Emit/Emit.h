@@ -59,14 +59,6 @@ llvm::LogicalResult emitProgram(mlir::ModuleOp module,
                                 const EmitOptions &options,
                                 llvm::raw_ostream &stream);
 
-/// The same to a file: written beside, synced and renamed, so that `path`
-/// holds the old or the new artifact whatever happens. A failure to write is
-/// reported at the module as `PATH: REASON`.
-llvm::LogicalResult emitProgramToFile(mlir::ModuleOp module,
-                                      llvm::ArrayRef<CodeForTarget> code,
-                                      const EmitOptions &options,
-                                      llvm::StringRef path);
-
 } // namespace bessemer
 
 #endif // BESSEMER_EMIT_EMIT_H

@@ -30,14 +30,17 @@ struct ExportOptions {
   std::string checkpointPath;
   std::string outputPath;
   /// Weights of more bytes than this in all are written to a file beside the
-  /// model, `<output>.data`, since protobuf ends at 2 GB.
+  /// model, `<output>.<hash>.data`, since protobuf ends at 2 GB. The hash is
+  /// that of its content: another export has another file, so the model under
+  /// the output's name always finds the one that belongs to it.
   uint64_t largestInline = uint64_t(1) << 30;
 };
 
 /// Writes `sourceModel` (ImportedModel::sourceModel) with `weights` in the
 /// place of the initializers that have no data, BatchNormalization and Dropout
 /// in inference mode, and all metadata kept. The file appears under its name
-/// only when it is complete. Returns whether it worked, and why not in `error`.
+/// only when it is complete, its data file before it; data files of earlier
+/// exports to the same name are removed after it. Returns whether it worked, and why not in `error`.
 bool exportOnnx(llvm::StringRef sourceModel,
                 const std::map<std::string, WeightView> &weights,
                 const ExportOptions &options, std::string &error);

@@ -216,21 +216,6 @@ bessemer::cpu::kernelToLLVM(const NamedKernel &kernel, const CPUTarget &target,
                     });
 }
 
-FailureOr<std::string>
-bessemer::cpu::kernelToAssembly(const NamedKernel &kernel,
-                                const CPUTarget &target,
-                                const CodegenOptions &options) {
-  return withModule(kernel, target, options,
-                    [](ObjectCompiler &compiler,
-                       llvm::Module &module) -> llvm::Expected<std::string> {
-                      auto bytes = compiler.emit(
-                          module, llvm::CodeGenFileType::AssemblyFile);
-                      if (!bytes)
-                        return bytes.takeError();
-                      return std::string(bytes->begin(), bytes->end());
-                    });
-}
-
 std::string bessemer::cpu::kernelToString(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -353,34 +353,4 @@ TEST_F(EmitProgram, MissingCodeIsAnError) {
             std::string::npos)
       << error;
 }
-
-TEST_F(EmitProgram, AFileHoldsTheOldOrTheNewArtifact) {
-  OwningOpRef<ModuleOp> module = compile(program);
-  llvm::SmallString<128> directory;
-  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("emit", directory));
-  std::string path = (directory + "/model.bsm").str();
-  CodeForTarget code = codeFor("x86-64-v3");
-  ASSERT_TRUE(succeeded(emitProgramToFile(*module, {code}, {}, path)));
-  ASSERT_TRUE(succeeded(emitProgramToFile(*module, {code}, {}, path)));
-  auto file = llvm::MemoryBuffer::getFile(path);
-  ASSERT_TRUE(bool(file));
-  EXPECT_EQ((*file)->getBuffer(), emit(*module, {code}));
-
-  std::string nowhere = (directory + "/missing/model.bsm").str();
-  EXPECT_TRUE(failed(emitProgramToFile(*module, {code}, {}, nowhere)));
-  EXPECT_EQ(error, nowhere + ": No such file or directory");
-
-  // Nothing can be renamed over a directory: what was written beside it goes.
-  std::string taken = (directory + "/taken").str();
-  ASSERT_FALSE(llvm::sys::fs::create_directory(taken));
-  EXPECT_TRUE(failed(emitProgramToFile(*module, {code}, {}, taken)));
-  EXPECT_EQ(error, taken + ": Is a directory");
-  std::error_code code2;
-  unsigned entries = 0;
-  for (llvm::sys::fs::directory_iterator at(directory, code2), end;
-       at != end && !code2; at.increment(code2))
-    ++entries;
-  EXPECT_EQ(entries, 2u);
-  llvm::sys::fs::remove_directories(directory);
-}
 } // namespace

@@ -64,11 +64,6 @@ mlir::FailureOr<std::string> kernelToLLVM(const NamedKernel &kernel,
                                           const CPUTarget &target,
                                           const CodegenOptions &options);
 
-/// The assembly of one kernel, as text.
-mlir::FailureOr<std::string> kernelToAssembly(const NamedKernel &kernel,
-                                              const CPUTarget &target,
-                                              const CodegenOptions &options);
-
 /// The kern op as text, without locations: the `source` of a kernel in the
 /// artifact.
 std::string kernelToString(mlir::Operation *op);
