@@ -112,6 +112,12 @@ private:
   bool isAttempt = false;
 };
 
+/// The concatenation of `chunks` along dimension 0 as one computation, where
+/// neighbours are the same computation of neighbouring slices of one tensor;
+/// what cannot be joined stays as it is.
+std::vector<mlir::Value> joinChunks(std::vector<mlir::Value> chunks,
+                                    mlir::OpBuilder &builder);
+
 /// Whether an op makes or reads sequences.
 bool isSequenceOp(const std::string &op);
 

@@ -193,13 +193,13 @@ bool GraphImporter::runIterations(const onnx::NodeProto &node, LoopRun &run,
   Imported iteration;
   iteration.literal = Literal::ofInts({run.iteration}, {});
   iteration.type = RankedTensorType::get({}, builder.getI64Type());
-  if (count > 1)
+  if (count)
     iteration.slope = {1};
   define(body.input(0).name()) = iteration;
   define(body.input(1).name()) = run.keepsGoing;
   for (size_t i = 0; i < carriedCount; ++i) {
     Imported value = run.carried[i];
-    if (count > 1)
+    if (count)
       value.slope = run.slopes[i];
     if (count && value.list)
       value.isGrowing = true;
@@ -276,6 +276,7 @@ bool GraphImporter::runIterations(const onnx::NodeProto &node, LoopRun &run,
       after = *alone;
       after.isStacked = false;
     }
+    after.slope.clear(); // what is left of a lane alone
     carried.push_back(std::move(after));
   }
 

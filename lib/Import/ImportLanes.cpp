@@ -124,10 +124,21 @@ GraphImporter::Results GraphImporter::foldInLanes(const onnx::NodeProto &node,
     result.validLanes = lanesOfResult < lanes ? lanesOfResult : 0;
     return std::vector{std::move(result)};
   };
-  if (limit == 1 || llvm::all_of(operands, [](const Imported *operand) {
+  if (llvm::all_of(operands, [](const Imported *operand) {
         return !operand || operand->slope.empty();
       }))
     return done(limit);
+  // A lane alone computes like lanes of many, so that both can be joined.
+  if (lanes == 1 && first->isFloat()) {
+    first->shape.insert(first->shape.begin(), 1);
+    result = known(std::move(*first), builder);
+    result.isStacked = true;
+    return std::vector{std::move(result)};
+  }
+  if (lanes == 1 && first->elementType != onnx::TensorProto::BOOL)
+    result.slope.assign(first->ints.size(), 0);
+  if (limit == 1)
+    return done(1);
 
   auto second = at(1);
   if (!second || second->shape != first->shape)

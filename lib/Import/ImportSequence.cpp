@@ -10,6 +10,9 @@ using namespace bessemer;
 using namespace bessemer::ingest;
 using namespace mlir;
 
+/// Each piece of a split is an op.
+static constexpr int64_t longestSequence = int64_t(1) << 16;
+
 ArrayRef<ListItem> ImportedList::get() const {
   return items ? ArrayRef(*items).take_front(itemCount) : ArrayRef<ListItem>();
 }
@@ -58,6 +61,25 @@ std::optional<Imported> GraphImporter::elementOf(const onnx::NodeProto &node,
   llvm_unreachable("the index is in the list");
 }
 
+/// The parts one after the other along dimension 0, without a concatenation;
+/// nothing when that needs one.
+static std::optional<Imported> joined(ArrayRef<Imported> parts,
+                                      OpBuilder &builder) {
+  std::vector<Value> values;
+  for (const Imported &part : parts) {
+    if (!part.value || part.shape().empty())
+      return std::nullopt;
+    values.push_back(part.value);
+  }
+  std::vector<Value> whole = joinChunks(std::move(values), builder);
+  if (whole.size() != 1)
+    return std::nullopt;
+  Imported result;
+  result.value = whole.front();
+  result.type = cast<RankedTensorType>(result.value.getType());
+  return result;
+}
+
 std::optional<Imported> GraphImporter::stackOf(const onnx::NodeProto &node,
                                                const ImportedList &list) {
   std::vector<Imported> parts;
@@ -75,6 +97,8 @@ std::optional<Imported> GraphImporter::stackOf(const onnx::NodeProto &node,
   }
   if (parts.size() == 1)
     return parts.front();
+  if (auto whole = joined(parts, builder))
+    return whole;
   Operands operands;
   for (Imported &part : parts)
     operands.push_back(&part);
@@ -123,6 +147,9 @@ GraphImporter::concatFromSequence(const onnx::NodeProto &node,
       }
       parts.push_back(std::move(part));
     }
+    if (parts.size() > 1)
+      if (auto whole = joined(parts, builder))
+        return std::vector{*whole};
   } else {
     for (int64_t i = 0, end = list.length(); i < end; ++i) {
       auto element = elementOf(node, list, i);
@@ -166,6 +193,9 @@ GraphImporter::splitToSequence(const onnx::NodeProto &node,
   std::vector<int64_t> sizes;
   bool keeps = true;
   if (operands.size() < 2 || !operands[1]) {
+    if (size > longestSequence)
+      return fail("expected at most " + Twine(longestSequence) +
+                  " pieces, got " + Twine(size));
     sizes.assign(size, 1);
     keeps = intAttribute(node, "keepdims", 1);
   } else {
@@ -178,6 +208,9 @@ GraphImporter::splitToSequence(const onnx::NodeProto &node,
       int64_t part = sizes[0];
       if (part <= 0)
         return fail("expected a positive size, got " + Twine(part));
+      if (size / part > longestSequence)
+        return fail("expected at most " + Twine(longestSequence) +
+                    " pieces, got " + Twine(size / part));
       sizes.assign(size / part, part);
       if (size % part)
         sizes.push_back(size % part);
