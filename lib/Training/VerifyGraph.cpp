@@ -42,8 +42,9 @@ static LogicalResult verifyBody(func::FuncOp function) {
         dialect == math::MathDialect::getDialectNamespace();
     if (!isLegal)
       return op.emitOpError("is not of the graph level");
-    if (!isTraining && isa<graph::WriteOp, graph::DropoutOp, graph::RandomOp,
-                           graph::BatchNormTrainOp>(op))
+    // Statistics of the data itself (instance norm) are for every function.
+    if (!isTraining &&
+        isa<graph::WriteOp, graph::DropoutOp, graph::RandomOp>(op))
       return op.emitOpError("expected only in @train_step, got @")
              << function.getSymName();
     if (auto write = dyn_cast<graph::WriteOp>(op))
