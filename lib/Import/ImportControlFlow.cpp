@@ -16,7 +16,7 @@ using namespace mlir;
 static constexpr int64_t largestUnrolled = 1024;
 
 /// The most iterations that are tried together.
-static constexpr int64_t mostLanes = int64_t(1) << 22;
+static constexpr int64_t mostLanes = int64_t(1) << 18;
 
 /// A known condition: one element.
 static const int64_t *knownScalar(const Imported *operand) {

@@ -85,9 +85,10 @@ std::optional<Imported> GraphImporter::stacked(const onnx::NodeProto &node,
 static bool isLinear(const onnx::NodeProto &node,
                      ArrayRef<Imported *> operands) {
   StringRef op = node.op_type();
-  bool onlyData = llvm::StringSwitch<bool>(op)
-                      .Cases({"Add", "Concat", "Identity", "Neg", "Sub"}, true)
-                      .Default(false);
+  bool onlyData =
+      llvm::StringSwitch<bool>(op)
+          .Cases({"Add", "Cast", "Concat", "Identity", "Neg", "Sub"}, true)
+          .Default(false);
   bool alsoShape =
       llvm::StringSwitch<bool>(op)
           .Cases({"CastLike", "Reshape", "Squeeze", "Unsqueeze"}, true)
@@ -176,7 +177,9 @@ GraphImporter::Results GraphImporter::foldInLanes(const onnx::NodeProto &node,
     slope.push_back(wrappingSub(b, a));
   if (llvm::any_of(slope, [](int64_t step) { return step != 0; }))
     result.slope = slope;
-  if (!isLinear(node, operands))
+  // Smaller integers wrap.
+  if (first->elementType != onnx::TensorProto::INT64 ||
+      !isLinear(node, operands))
     for (int64_t lane = 2; lane < limit; ++lane) {
       auto other = at(lane);
       bool fits = other && other->shape == first->shape;
