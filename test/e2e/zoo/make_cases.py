@@ -65,11 +65,12 @@ def export(model, inputs, path, options):
 
 
 def blur(model, generator):
-    """Adds errors as large as those of float32 to the gradients."""
-    for parameter in model.parameters():
-        if parameter.grad is not None:
-            size = 2e-6 * parameter.grad.abs().max()
-            parameter.grad += size * torch.randn(parameter.shape, generator=generator)
+    """Adds errors as large as those of float32 to the gradients: some are zero but for rounding."""
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    largest = max(g.abs().max() for g in gradients)
+    for gradient in gradients:
+        size = 2e-6 * gradient.abs().max() + 2e-8 * largest
+        gradient += size * torch.randn(gradient.shape, generator=generator)
 
 
 def train(make, batches, loss, optimizer, seed=0):
