@@ -6,6 +6,7 @@
 #include "bessemer/Dialect/Exec/IR/Exec.h"
 #include "bessemer/Emit/Emit.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 
 using namespace mlir;
 using namespace bessemer;
@@ -31,13 +32,15 @@ private:
   LogicalResult addPrograms();
   LogicalResult addStates();
   LogicalResult addProgram(ProgramOp op, const CodeForTarget &target);
-  LogicalResult addArena(ArenaOp arena, format::ExecProgramT &program);
+  LogicalResult addArena(ArenaOp arena);
   FailureOr<std::vector<std::unique_ptr<format::ValueT>>>
   readValues(ProgramOp op, ArrayAttr values);
   FailureOr<format::CommandBodyUnion> readCommand(Operation &op,
                                                   const CodeForTarget &target);
   FailureOr<format::CommandBodyUnion> readLibrary(LibraryOp op);
-  format::Slice readSlice(SliceAttr slice) const;
+  format::Slice readSlice(SliceAttr slice);
+  LogicalResult addCommands(Block &block, const CodeForTarget &target,
+                            std::vector<std::unique_ptr<format::CommandT>> &to);
 
   ModuleOp module;
   ArrayRef<CodeForTarget> code;
@@ -50,8 +53,10 @@ private:
   llvm::StringMap<unsigned> kernelNumbers;
   /// Entries of the targets' kernels by name, as in `code`.
   std::vector<llvm::StringMap<const KernelCode *>> kernelCode;
-  /// Arenas of the program at hand.
+  /// The program at hand, its arenas, and its strides by their list.
+  format::ExecProgramT *program = nullptr;
   llvm::StringMap<unsigned> arenaNumbers;
+  std::map<std::vector<int64_t>, unsigned> strideNumbers;
 };
 } // namespace
 
@@ -141,13 +146,24 @@ LogicalResult ProgramEmitter::addFunctions() {
   return success();
 }
 
-format::Slice ProgramEmitter::readSlice(SliceAttr slice) const {
-  return format::Slice(arenaNumbers.lookup(slice.getArena().getValue()), 0,
-                       slice.getOffset(), slice.getBytes());
+format::Slice ProgramEmitter::readSlice(SliceAttr slice) {
+  unsigned strides = 0;
+  if (!slice.getStrides().empty()) {
+    std::vector<int64_t> list(slice.getStrides().begin(),
+                              slice.getStrides().end());
+    auto [known, isNew] =
+        strideNumbers.try_emplace(list, program->strides.size() + 1);
+    if (isNew) {
+      program->strides.push_back(std::make_unique<format::StridesT>());
+      program->strides.back()->bytes = list;
+    }
+    strides = known->second;
+  }
+  return format::Slice(arenaNumbers.lookup(slice.getArena().getValue()),
+                       strides, slice.getOffset(), slice.getBytes());
 }
 
-LogicalResult ProgramEmitter::addArena(ArenaOp op,
-                                       format::ExecProgramT &program) {
+LogicalResult ProgramEmitter::addArena(ArenaOp op) {
   // The enums have the same values in both schemas.
   auto arena = std::make_unique<format::ArenaT>();
   arena->kind = static_cast<format::ArenaKind>(op.getKind());
@@ -160,8 +176,8 @@ LogicalResult ProgramEmitter::addArena(ArenaOp op,
       return failure();
     arena->blob = *blob;
   }
-  arenaNumbers[op.getSymName()] = program.arenas.size();
-  program.arenas.push_back(std::move(arena));
+  arenaNumbers[op.getSymName()] = program->arenas.size();
+  program->arenas.push_back(std::move(arena));
   return success();
 }
 
@@ -224,8 +240,10 @@ ProgramEmitter::readCommand(Operation &op, const CodeForTarget &target) {
              << launch.getKernel() << "'";
     format::LaunchT result;
     result.kernel = kernel->second;
-    result.tiles =
-        kernelCode[&target - code.data()].lookup(launch.getKernel())->tiles;
+    const KernelCode *entry =
+        kernelCode[&target - code.data()].lookup(launch.getKernel());
+    result.tiles = entry->tiles;
+    result.small = entry->isSmall;
     for (auto slice : launch.getOperands().getAsRange<SliceAttr>())
       result.operands.emplace_back(format::OperandKind::slice, 0,
                                    readSlice(slice));
@@ -249,31 +267,49 @@ ProgramEmitter::readCommand(Operation &op, const CodeForTarget &target) {
   }
   if (auto library = dyn_cast<LibraryOp>(op))
     return readLibrary(library);
+  if (auto repeat = dyn_cast<RepeatOp>(op)) {
+    format::RepeatT result;
+    result.count = repeat.getCount();
+    if (failed(addCommands(repeat.getBody().front(), target, result.commands)))
+      return failure();
+    body.Set(std::move(result));
+    return std::move(body);
+  }
   return op.emitOpError("expected a command that artifacts have");
 }
 
-LogicalResult ProgramEmitter::addProgram(ProgramOp op,
-                                         const CodeForTarget &target) {
-  auto program = std::make_unique<format::ExecProgramT>();
-  program->function = op.getSymName().str();
-  program->target = target.target;
-  arenaNumbers.clear();
-  for (Operation &inner : op.getBody().front()) {
-    if (auto arena = dyn_cast<ArenaOp>(inner)) {
-      if (failed(addArena(arena, *program)))
-        return failure();
+LogicalResult ProgramEmitter::addCommands(
+    Block &block, const CodeForTarget &target,
+    std::vector<std::unique_ptr<format::CommandT>> &to) {
+  for (Operation &op : block) {
+    if (isa<ArenaOp>(op))
       continue;
-    }
-    FailureOr<format::CommandBodyUnion> body = readCommand(inner, target);
+    FailureOr<format::CommandBodyUnion> body = readCommand(op, target);
     if (failed(body))
       return failure();
     auto command = std::make_unique<format::CommandT>();
     command->body = std::move(*body);
-    if (auto label = inner.getAttrOfType<StringAttr>("label"))
+    if (auto label = op.getAttrOfType<StringAttr>("label"))
       command->label = label.str();
-    program->commands.push_back(std::move(command));
+    to.push_back(std::move(command));
   }
-  table.programs.push_back(std::move(program));
+  return success();
+}
+
+LogicalResult ProgramEmitter::addProgram(ProgramOp op,
+                                         const CodeForTarget &target) {
+  auto result = std::make_unique<format::ExecProgramT>();
+  program = result.get();
+  program->function = op.getSymName().str();
+  program->target = target.target;
+  arenaNumbers.clear();
+  strideNumbers.clear();
+  for (auto arena : op.getOps<ArenaOp>())
+    if (failed(addArena(arena)))
+      return failure();
+  if (failed(addCommands(op.getBody().front(), target, program->commands)))
+    return failure();
+  table.programs.push_back(std::move(result));
   return success();
 }
 

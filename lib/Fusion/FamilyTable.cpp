@@ -47,6 +47,8 @@ static const llvm::StringMap<Family> &namedFamilies() {
       {"graph.read", Family::Boundary},
       {"graph.write", Family::Boundary},
       {"graph.step_value", Family::Boundary},
+      {"graph.scan", Family::Boundary},
+      {"graph.yield", Family::Boundary},
       {"func.return", Family::Boundary},
   };
   return table;

@@ -2,6 +2,7 @@
 //
 // The graph-to-kern pass: every graph op becomes an op of its kernel family.
 
+#include "Blocks.h"
 #include "Convert.h"
 #include "FamilyTable.h"
 #include "RegionTranslation.h"
@@ -175,17 +176,17 @@ struct GraphToKern : bessemer::impl::GraphToKernBase<GraphToKern> {
     func::FuncOp function = getOperation();
     // All ops without a family are reported, not just the first.
     bool known = true;
-    for (Block &block : function.getBody())
-      for (Operation &op : block)
+    for (Block *block : blocksOf(function))
+      for (Operation &op : *block)
         if (!isa<kern::KernDialect>(op.getDialect()) && !getFamily(&op)) {
           op.emitOpError("has no kernel family");
           known = false;
         }
     if (!known)
       return signalPassFailure();
-    for (Block &block : function.getBody()) {
-      convertUpdates(block);
-      for (Operation &op : llvm::make_early_inc_range(block))
+    for (Block *block : blocksOf(function)) {
+      convertUpdates(*block);
+      for (Operation &op : llvm::make_early_inc_range(*block))
         if (failed(convert(&op)))
           return signalPassFailure();
     }

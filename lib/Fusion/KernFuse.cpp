@@ -2,6 +2,7 @@
 //
 // The kern-fuse pass: greedy, deterministic merging of kernels.
 
+#include "Blocks.h"
 #include "CostModel.h"
 #include "Dependence.h"
 #include "Kernel.h"
@@ -74,7 +75,8 @@ struct Plan {
 
 struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
   void runOnOperation() override {
-    for (Block &block : getOperation().getBody()) {
+    for (Block *blockPointer : blocksOf(getOperation())) {
+      Block &block = *blockPointer;
       dropAllUnused(block);
       bool changed = true;
       while (changed) {

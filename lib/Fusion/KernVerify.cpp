@@ -2,6 +2,7 @@
 //
 // The kern-verify pass: what the kern level may no longer hold.
 
+#include "Blocks.h"
 #include "FamilyTable.h"
 #include "bessemer/Fusion/Passes.h"
 
@@ -18,8 +19,8 @@ namespace {
 struct KernVerify : bessemer::impl::KernVerifyBase<KernVerify> {
   void runOnOperation() override {
     bool legal = true;
-    for (Block &block : getOperation().getBody())
-      for (Operation &op : block) {
+    for (Block *block : blocksOf(getOperation()))
+      for (Operation &op : *block) {
         std::optional<Family> family = getFamily(&op);
         bool stays = family == Family::Alias || family == Family::Constant ||
                      family == Family::Boundary;

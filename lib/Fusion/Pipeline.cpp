@@ -11,6 +11,7 @@ void bessemer::buildFusionPipeline(OpPassManager &manager) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  functions.addPass(createHoistFromScan());
   functions.addPass(createAbsorbTranspose());
   functions.addPass(createReuseActivation());
   functions.addPass(createGraphToKern());

@@ -90,6 +90,8 @@ bool RegionTranslation::inferDims(Operation *op) {
         result.push_back(dim);
     return learn(reduce.getResult(), result);
   }
+  if (auto random = dyn_cast<graph::RandomOp>(op); random && random.getMicro())
+    return learn(random.getMicro(), {});
   if (!op->hasTrait<OpTrait::Elementwise>())
     return false;
   const Dims *shared = nullptr;
@@ -135,7 +137,8 @@ Value RegionTranslation::scalarOf(Value value, OpBuilder &builder,
                                            value.getLoc());
 }
 
-Value RegionTranslation::linearIndex(graph::RandomOp op, OpBuilder &builder) {
+Value RegionTranslation::randomElement(graph::RandomOp op, OpBuilder &builder,
+                                       Block &body) {
   auto type = cast<RankedTensorType>(op.getType());
   Location loc = op.getLoc();
   Value index;
@@ -154,7 +157,13 @@ Value RegionTranslation::linearIndex(graph::RandomOp op, OpBuilder &builder) {
   if (!index)
     index =
         arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
-  return index;
+  if (!op.getMicro())
+    return index;
+  Value count = arith::ConstantOp::create(
+      builder, loc, builder.getI64IntegerAttr(type.getNumElements()));
+  Value first = arith::MulIOp::create(
+      builder, loc, scalarOf(op.getMicro(), builder, body), count);
+  return arith::AddIOp::create(builder, loc, first, index);
 }
 
 void RegionTranslation::translate(Block &body, ArrayRef<Value> results) {
@@ -189,7 +198,7 @@ void RegionTranslation::translate(Block &body, ArrayRef<Value> results) {
       result = kern::RandomOp::create(
           builder, loc,
           cast<RankedTensorType>(random.getType()).getElementType(), step,
-          linearIndex(random, builder), random.getIdAttr());
+          randomElement(random, builder, body), random.getIdAttr());
     } else {
       SmallVector<Value> operands;
       for (Value operand : op->getOperands())

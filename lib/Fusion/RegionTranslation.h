@@ -39,7 +39,8 @@ private:
   bool inferDims(mlir::Operation *op);
   mlir::Value scalarOf(mlir::Value value, mlir::OpBuilder &builder,
                        mlir::Block &body);
-  mlir::Value linearIndex(graph::RandomOp op, mlir::OpBuilder &builder);
+  mlir::Value randomElement(graph::RandomOp op, mlir::OpBuilder &builder,
+                            mlir::Block &body);
 
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<int64_t> bounds, reduced;

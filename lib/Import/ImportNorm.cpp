@@ -167,7 +167,7 @@ static LogicalResult importDropout(NodeImport &n) {
     return success();
   }
   n.setResult(graph::DropoutOp::create(
-      n.builder, n.loc, n.type(0), n.value(0), n.state.step(),
+      n.builder, n.loc, n.type(0), n.value(0), n.state.step(), Value(),
       n.builder.getF64FloatAttr(ratio), n.builder.getI64IntegerAttr(id)));
   return success();
 }

@@ -21,11 +21,15 @@ namespace bessemer {
 namespace {
 /// What a command does to memory.
 struct Access {
+  /// Where they are in the iteration at hand: without strides.
   SmallVector<SliceAttr> slices;
+  /// As the command states them.
+  SmallVector<SliceAttr> moving;
   /// Slices from here on are written, those before are read.
   unsigned firstResult = 0;
-  /// Bytes expected of each slice; empty when the command does not say.
-  SmallVector<int64_t> bytes;
+  /// Bytes expected of each slice, and of an element of it; empty when the
+  /// command does not say.
+  SmallVector<int64_t> bytes, elementBytes;
   /// Set for launches: may say that a result takes the place of an operand.
   kern::KernelOpInterface kernel;
 };
@@ -38,13 +42,22 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult runBlock(Block &block);
+  LogicalResult runCommand(Operation *command);
+  LogicalResult runRepeat(RepeatOp repeat);
   LogicalResult addArena(ArenaOp arena);
   LogicalResult readAccess(Operation *command, Access &access);
   LogicalResult checkSlices(Operation *command, const Access &access);
+  LogicalResult checkSlice(Operation *command, const Twine &what,
+                           SliceAttr slice, int64_t alignment);
+  /// The slice in the iteration at hand.
+  SliceAttr resolve(SliceAttr slice) const;
+  int64_t alignmentOf(SliceAttr slice, int64_t elementBytes) const;
   LogicalResult checkOverlaps(Operation *command, const Access &access);
   LogicalResult runOnShadow(Operation *command, const Access &access);
   LogicalResult checkRead(Operation *command, unsigned index, SliceAttr slice,
                           std::optional<int64_t> value);
+  void write(Operation *command, SliceAttr slice, std::optional<int64_t> value);
   LogicalResult checkOutputs();
 
   /// A write that bytes may hold: by which command, of which value.
@@ -59,6 +72,9 @@ private:
   llvm::MapVector<StringAttr, ArenaOp> arenas;
   DenseMap<StringAttr, ShadowMemory> memory;
   DenseMap<Operation *, unsigned> numbers;
+  unsigned nextNumber = 0;
+  /// The iteration of each enclosing repeat, the outermost first.
+  SmallVector<int64_t> iterations;
   /// By tag. Tag 0 is what memory holds at entry.
   std::vector<Write> writes;
   /// Values that some command made.
@@ -134,6 +150,24 @@ LogicalResult ProgramVerifier::addArena(ArenaOp arena) {
   return success();
 }
 
+SliceAttr ProgramVerifier::resolve(SliceAttr slice) const {
+  int64_t offset = slice.getOffset();
+  for (auto [stride, iteration] : llvm::zip(slice.getStrides(), iterations))
+    offset += stride * iteration;
+  return SliceAttr::get(slice.getContext(), slice.getArena(), offset,
+                        slice.getBytes(), {});
+}
+
+/// A slice that stands still begins like a buffer, one that moves at any
+/// element. Fields of the step block have the alignment of their type.
+int64_t ProgramVerifier::alignmentOf(SliceAttr slice,
+                                     int64_t elementBytes) const {
+  ArenaOp arena = arenas.lookup(slice.getArena().getAttr());
+  if (arena && arena.getKind() == ArenaKind::Step)
+    return 4;
+  return slice.getStrides().empty() ? kBufferAlignment : elementBytes;
+}
+
 LogicalResult ProgramVerifier::readAccess(Operation *command, Access &access) {
   if (auto copy = dyn_cast<CopyOp>(command)) {
     access.slices = {copy.getFrom(), copy.getTo()};
@@ -170,6 +204,8 @@ LogicalResult ProgramVerifier::readAccess(Operation *command, Access &access) {
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       access.bytes.push_back(tensor ? byteSize(tensor) : kStepBytes);
+      access.elementBytes.push_back(
+          tensor ? llvm::divideCeil(tensor.getElementTypeBitWidth(), 8) : 4);
     }
   if (access.slices.size() != access.bytes.size())
     return launch.emitOpError("expected ")
@@ -178,27 +214,38 @@ LogicalResult ProgramVerifier::readAccess(Operation *command, Access &access) {
   return success();
 }
 
+LogicalResult ProgramVerifier::checkSlice(Operation *command, const Twine &what,
+                                          SliceAttr slice, int64_t alignment) {
+  ArenaOp arena = arenas.lookup(slice.getArena().getAttr());
+  if (!arena)
+    return command->emitOpError(what)
+           << ": expected an arena of the program before it, got "
+           << slice.getArena();
+  if (slice.getOffset() < 0 || slice.getBytes() < 0 ||
+      slice.getBytes() > bytesOf(arena) ||
+      slice.getOffset() > bytesOf(arena) - slice.getBytes())
+    return command->emitOpError(what) << ": expected bytes of the arena's "
+                                      << bytesOf(arena) << ", got " << slice;
+  if (slice.getOffset() % alignment)
+    return command->emitOpError(what)
+           << ": expected an offset that is a multiple of " << alignment
+           << ", got " << slice;
+  return success();
+}
+
 LogicalResult ProgramVerifier::checkSlices(Operation *command,
                                            const Access &access) {
   for (auto [index, slice] : llvm::enumerate(access.slices)) {
+    SliceAttr moving = access.moving[index];
+    if (moving.getStrides().size() > iterations.size())
+      return command->emitOpError("slice ")
+             << index << ": expected at most " << iterations.size()
+             << " strides, one per enclosing repeat, got " << moving;
+    int64_t alignment = alignmentOf(
+        moving, access.elementBytes.empty() ? 1 : access.elementBytes[index]);
+    if (failed(checkSlice(command, "slice " + Twine(index), slice, alignment)))
+      return failure();
     ArenaOp arena = arenas.lookup(slice.getArena().getAttr());
-    if (!arena)
-      return command->emitOpError("slice ")
-             << index << ": expected an arena of the program before it, got "
-             << slice.getArena();
-    if (slice.getOffset() < 0 || slice.getBytes() < 0 ||
-        slice.getBytes() > bytesOf(arena) ||
-        slice.getOffset() > bytesOf(arena) - slice.getBytes())
-      return command->emitOpError("slice ")
-             << index << ": expected bytes of the arena's " << bytesOf(arena)
-             << ", got " << slice;
-    // Fields of the step block have the alignment of their type.
-    int64_t alignment =
-        arena.getKind() == ArenaKind::Step ? 4 : kBufferAlignment;
-    if (slice.getOffset() % alignment)
-      return command->emitOpError("slice ")
-             << index << ": expected an offset that is a multiple of "
-             << alignment << ", got " << slice;
     if (!access.bytes.empty() && slice.getBytes() != access.bytes[index])
       return command->emitOpError("slice ")
              << index << ": expected " << access.bytes[index] << " bytes, got "
@@ -290,16 +337,20 @@ LogicalResult ProgramVerifier::runOnShadow(Operation *command,
     if (failed(checkRead(command, i, access.slices[i], valueOf(i))))
       return failure();
   for (unsigned i = access.firstResult; i < access.slices.size(); ++i) {
-    SliceAttr slice = access.slices[i];
     std::optional<int64_t> value = valueOf(i);
     // A copy does not make the value it copies.
     if (value && !(isa<CopyOp>(command) && values[0] == *value))
       makers.try_emplace(*value, command);
-    memory[slice.getArena().getAttr()].write(
-        slice.getOffset(), slice.getOffset() + slice.getBytes(), writes.size());
-    writes.push_back({command, value});
+    write(command, access.slices[i], value);
   }
   return success();
+}
+
+void ProgramVerifier::write(Operation *command, SliceAttr slice,
+                            std::optional<int64_t> value) {
+  memory[slice.getArena().getAttr()].write(
+      slice.getOffset(), slice.getOffset() + slice.getBytes(), writes.size());
+  writes.push_back({command, value});
 }
 
 LogicalResult ProgramVerifier::checkOutputs() {
@@ -316,21 +367,85 @@ LogicalResult ProgramVerifier::checkOutputs() {
   return success();
 }
 
-LogicalResult ProgramVerifier::run() {
-  writes.push_back({nullptr, std::nullopt});
-  unsigned number = 0;
-  for (Operation &op : program.getBody().front()) {
+/// What is carried changes its number at both ends of the body, so that an old
+/// and a new value in one place are told apart; temporaries are forgotten.
+LogicalResult ProgramVerifier::runRepeat(RepeatOp repeat) {
+  SmallVector<SliceAttr> carried, scratch;
+  for (auto slice : repeat.getCarried().getAsRange<SliceAttr>())
+    carried.push_back(resolve(slice));
+  for (auto slice : repeat.getScratch().getAsRange<SliceAttr>())
+    scratch.push_back(resolve(slice));
+  for (const auto &list : {carried, scratch})
+    for (auto [index, slice] : llvm::enumerate(list))
+      if (failed(checkSlice(repeat, "slice " + Twine(index), slice, 1)))
+        return failure();
+  auto rename = [&](unsigned from) -> LogicalResult {
+    auto values = repeat.getValues();
+    for (auto [index, slice] : llvm::enumerate(carried)) {
+      std::optional<int64_t> expected, renamed;
+      if (values) {
+        expected = (*values)[3 * index + from];
+        renamed = (*values)[3 * index + 1];
+        if (*expected == *renamed)
+          continue;
+      }
+      if (failed(checkRead(repeat, index, slice, expected)))
+        return failure();
+      if (renamed)
+        makers.try_emplace(*renamed, repeat);
+      write(repeat, slice, renamed);
+    }
+    return success();
+  };
+  if (failed(rename(0)))
+    return failure();
+  iterations.push_back(0);
+  auto count = static_cast<int64_t>(repeat.getCount());
+  for (int64_t &iteration = iterations.back(); iteration < count; ++iteration) {
+    if (failed(runBlock(repeat.getBody().front())) || failed(rename(2)))
+      return failure();
+    for (SliceAttr slice : scratch)
+      memory[slice.getArena().getAttr()].write(
+          slice.getOffset(), slice.getOffset() + slice.getBytes(),
+          ShadowMemory::kUnwritten);
+  }
+  iterations.pop_back();
+  return success();
+}
+
+LogicalResult ProgramVerifier::runCommand(Operation *command) {
+  if (numbers.try_emplace(command, nextNumber).second)
+    ++nextNumber;
+  if (auto repeat = dyn_cast<RepeatOp>(command))
+    return runRepeat(repeat);
+  Access access;
+  if (failed(readAccess(command, access)))
+    return failure();
+  access.moving = access.slices;
+  for (SliceAttr &slice : access.slices)
+    slice = resolve(slice);
+  return success(succeeded(checkSlices(command, access)) &&
+                 succeeded(checkOverlaps(command, access)) &&
+                 succeeded(runOnShadow(command, access)));
+}
+
+LogicalResult ProgramVerifier::runBlock(Block &block) {
+  for (Operation &op : block) {
     if (auto arena = dyn_cast<ArenaOp>(op)) {
       if (failed(addArena(arena)))
         return failure();
       continue;
     }
-    numbers[&op] = number++;
-    Access access;
-    if (failed(readAccess(&op, access)) || failed(checkSlices(&op, access)) ||
-        failed(checkOverlaps(&op, access)) || failed(runOnShadow(&op, access)))
+    if (failed(runCommand(&op)))
       return failure();
   }
+  return success();
+}
+
+LogicalResult ProgramVerifier::run() {
+  writes.push_back({nullptr, std::nullopt});
+  if (failed(runBlock(program.getBody().front())))
+    return failure();
   return checkOutputs();
 }
 

@@ -61,6 +61,16 @@ struct KernScheduleOrder
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isPrivate() || function.getSymName() == kModelFunction)
         continue;
+      // Inner loops first: what a body needs depends on its order.
+      WalkResult bodies = function.walk([&](graph::ScanOp scan) {
+        FailureOr<FunctionModel> model = buildBodyModel(scan, states);
+        if (failed(model))
+          return WalkResult::interrupt();
+        reorder(scan.getBlock(), *model, scheduleOrder(model->problem));
+        return WalkResult::advance();
+      });
+      if (bodies.wasInterrupted())
+        return signalPassFailure();
       FailureOr<FunctionModel> model = FunctionModel::build(function, states);
       if (failed(model))
         return signalPassFailure();

@@ -17,6 +17,20 @@ namespace bessemer {
 } // namespace bessemer
 
 namespace {
+/// A function or the body of a loop, and where its values lie.
+struct Level {
+  const FunctionModel &model;
+  const StoragePlan &plan;
+  const OffsetPacking &packing;
+  /// In a body: what encloses it.
+  const Level *outer = nullptr;
+  const LoopModel *loop = nullptr;
+  /// By value: its number in the `values` of commands.
+  std::vector<int64_t> numbers;
+
+  unsigned depth() const { return outer ? outer->depth() + 1 : 0; }
+};
+
 /// Makes the program of one function.
 class ProgramWriter {
 public:
@@ -31,25 +45,34 @@ public:
 
   void run() {
     makeArenas();
-    for (const StoragePlan::Copy &copy : plan.entryCopies)
-      makeCopy(copy.value, copy.value, copy.to);
-    for (size_t node = 0; node < model.ops.size(); ++node)
-      makeCommand(node);
-    for (const StoragePlan::Copy &copy : plan.finalCopies)
-      makeCopy(copy.value, copy.value, copy.to);
+    Level top{model, plan, packing};
+    numberValues(top);
+    makeCommands(top);
   }
 
 private:
   void makeArenas();
   void makeArena(StringRef name, exec::ArenaKind kind, int64_t bytes,
                  int64_t value = 0, int64_t bound = 0, ElementsAttr data = {});
-  void makeCommand(size_t node);
+  void makeConstants(const FunctionModel &part);
+  void numberValues(Level &level);
+  void makeCommands(const Level &level);
+  void makeCommand(const Level &level, size_t node);
+  void makeLoop(const Level &level, size_t node);
+  /// The number that a value has before a loop changes it; fills or copies the
+  /// start value where it is not there already.
+  int64_t startCarried(const Level &level, const LoopModel::Init &init,
+                       unsigned final);
   void makeLibrary(kern::ConvOp conv, ArrayAttr operands, StringAttr label,
                    DenseI64ArrayAttr values);
-  void makeCopy(unsigned from, unsigned to, Storage target);
+  void makeCopy(const Level &level, const StoragePlan::Copy &copy);
+  void makeCopy(exec::SliceAttr from, exec::SliceAttr to, int64_t fromNumber,
+                int64_t toNumber);
   exec::SliceAttr slice(StringRef arena, int64_t offset, int64_t bytes);
-  exec::SliceAttr slice(Storage storage, int64_t bytes);
-  exec::SliceAttr slice(unsigned value);
+  exec::SliceAttr slice(const Level &level, Storage storage, int64_t bytes);
+  exec::SliceAttr slice(const Level &level, unsigned value);
+  /// The step's element of a slice, in the body of `level`.
+  exec::SliceAttr element(const Level &level, exec::SliceAttr stack);
   StringAttr label(Location location);
 
   func::FuncOp function;
@@ -60,8 +83,8 @@ private:
   OpBuilder builder;
   StoragePlan plan;
   OffsetPacking packing;
-  /// Arena of each constant value.
-  DenseMap<unsigned, std::string> constantArenas;
+  int64_t nextNumber = 0;
+  DenseMap<Attribute, std::string> constantArenas;
 };
 } // namespace
 
@@ -90,13 +113,40 @@ void ProgramWriter::makeArenas() {
   for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
     makeArena("out" + std::to_string(index), ArenaKind::Output,
               byteSize(cast<RankedTensorType>(type)), index);
-  for (auto [id, source] : llvm::enumerate(model.sources)) {
+  makeConstants(model);
+}
+
+void ProgramWriter::makeConstants(const FunctionModel &part) {
+  for (auto [id, source] : llvm::enumerate(part.sources)) {
     if (source.kind != FunctionModel::Source::Constant)
       continue;
     std::string name = "constant" + std::to_string(constantArenas.size());
-    makeArena(name, ArenaKind::Constant, model.problem.values[id].bytes, 0, 0,
-              source.constant);
-    constantArenas[id] = name;
+    if (constantArenas.try_emplace(source.constant, name).second)
+      makeArena(name, exec::ArenaKind::Constant, part.problem.values[id].bytes,
+                0, 0, source.constant);
+  }
+  for (const auto &[node, loop] : part.loops)
+    makeConstants(loop.body);
+}
+
+/// A carried value and an output have the number of the result that they are;
+/// what comes from outside keeps its number.
+void ProgramWriter::numberValues(Level &level) {
+  level.numbers.resize(level.model.sources.size());
+  for (auto [value, source] : llvm::enumerate(level.model.sources)) {
+    int64_t &number = level.numbers[value];
+    const Storage &storage = level.plan.storage[value];
+    bool isInner = level.outer != nullptr;
+    using Source = FunctionModel::Source;
+    if (source.kind == Source::Outer || source.kind == Source::Element)
+      number = level.outer->numbers[source.index];
+    else if (isInner && source.kind == Source::State)
+      number = level.outer->numbers[level.loop->finals[source.index]];
+    else if (isInner && source.kind == Source::Node &&
+             storage.kind == Storage::Output)
+      number = level.outer->numbers[level.loop->outputs[storage.index]];
+    else
+      number = nextNumber++;
   }
 }
 
@@ -104,10 +154,43 @@ exec::SliceAttr ProgramWriter::slice(StringRef arena, int64_t offset,
                                      int64_t bytes) {
   MLIRContext *context = builder.getContext();
   return exec::SliceAttr::get(context, FlatSymbolRefAttr::get(context, arena),
-                              offset, bytes);
+                              offset, bytes, {});
 }
 
-exec::SliceAttr ProgramWriter::slice(Storage storage, int64_t bytes) {
+exec::SliceAttr ProgramWriter::element(const Level &level,
+                                       exec::SliceAttr stack) {
+  graph::ScanOp scan = level.loop->op;
+  auto length = static_cast<int64_t>(scan.getLength());
+  int64_t bytes = stack.getBytes() / length;
+  SmallVector<int64_t> strides(stack.getStrides());
+  strides.resize(level.depth() - 1, 0);
+  strides.push_back(scan.getReverse() ? -bytes : bytes);
+  int64_t first = scan.getReverse() ? (length - 1) * bytes : 0;
+  return exec::SliceAttr::get(builder.getContext(), stack.getArena(),
+                              stack.getOffset() + first, bytes, strides);
+}
+
+exec::SliceAttr ProgramWriter::slice(const Level &level, Storage storage,
+                                     int64_t bytes) {
+  if (level.outer) {
+    const LoopModel &loop = *level.loop;
+    switch (storage.kind) {
+    case Storage::State:
+      return slice(*level.outer, loop.finals[storage.index]);
+    case Storage::Output:
+      return element(level, slice(*level.outer, loop.outputs[storage.index]));
+    case Storage::Work: {
+      exec::SliceAttr workspace = slice(*level.outer, *loop.workspace);
+      return exec::SliceAttr::get(builder.getContext(), workspace.getArena(),
+                                  workspace.getOffset() +
+                                      level.packing.offsets[storage.index],
+                                  bytes, workspace.getStrides());
+    }
+    case Storage::External:
+      break;
+    }
+    llvm_unreachable("external values have slices of their own");
+  }
   switch (storage.kind) {
   case Storage::State:
     return slice("state", states.entries[storage.index].offset, bytes);
@@ -121,9 +204,9 @@ exec::SliceAttr ProgramWriter::slice(Storage storage, int64_t bytes) {
   llvm_unreachable("external values have slices of their own");
 }
 
-exec::SliceAttr ProgramWriter::slice(unsigned value) {
-  const FunctionModel::Source &source = model.sources[value];
-  int64_t bytes = model.problem.values[value].bytes;
+exec::SliceAttr ProgramWriter::slice(const Level &level, unsigned value) {
+  const FunctionModel::Source &source = level.model.sources[value];
+  int64_t bytes = level.model.problem.values[value].bytes;
   switch (source.kind) {
   case FunctionModel::Source::Input:
     return slice("in" + std::to_string(source.index), 0, bytes);
@@ -132,10 +215,14 @@ exec::SliceAttr ProgramWriter::slice(unsigned value) {
   case FunctionModel::Source::StepField:
     return slice("step", source.index, bytes);
   case FunctionModel::Source::Constant:
-    return slice(constantArenas.lookup(value), 0, bytes);
+    return slice(constantArenas.lookup(source.constant), 0, bytes);
+  case FunctionModel::Source::Outer:
+    return slice(*level.outer, source.index);
+  case FunctionModel::Source::Element:
+    return element(level, slice(*level.outer, source.index));
   case FunctionModel::Source::State:
   case FunctionModel::Source::Node:
-    return slice(plan.storage[value], bytes);
+    return slice(level, level.plan.storage[value], bytes);
   }
   llvm_unreachable("unknown source");
 }
@@ -145,14 +232,86 @@ StringAttr ProgramWriter::label(Location location) {
   return text.empty() ? StringAttr() : builder.getStringAttr(text);
 }
 
-/// Copies value `from` to `target`, where it is known as value `to`.
-void ProgramWriter::makeCopy(unsigned from, unsigned to, Storage target) {
-  exec::SliceAttr source = slice(from);
-  if (!source.getBytes())
+void ProgramWriter::makeCopy(exec::SliceAttr from, exec::SliceAttr to,
+                             int64_t fromNumber, int64_t toNumber) {
+  if (!from.getBytes())
     return;
-  exec::CopyOp::create(builder, function.getLoc(), source,
-                       slice(target, source.getBytes()), StringAttr(),
-                       builder.getDenseI64ArrayAttr({from, to}));
+  exec::CopyOp::create(builder, function.getLoc(), from, to, StringAttr(),
+                       builder.getDenseI64ArrayAttr({fromNumber, toNumber}));
+}
+
+void ProgramWriter::makeCopy(const Level &level,
+                             const StoragePlan::Copy &copy) {
+  int64_t number = level.numbers[copy.value], target = number;
+  if (level.outer && copy.to.kind == Storage::Output)
+    target = level.outer->numbers[level.loop->outputs[copy.to.index]];
+  int64_t bytes = level.model.problem.values[copy.value].bytes;
+  makeCopy(slice(level, copy.value), slice(level, copy.to, bytes), number,
+           target);
+}
+
+void ProgramWriter::makeCommands(const Level &level) {
+  for (const StoragePlan::Copy &copy : level.plan.entryCopies)
+    makeCopy(level, copy);
+  for (size_t node = 0; node < level.model.ops.size(); ++node)
+    makeCommand(level, node);
+  for (const StoragePlan::Copy &copy : level.plan.finalCopies)
+    makeCopy(level, copy);
+}
+
+int64_t ProgramWriter::startCarried(const Level &level,
+                                    const LoopModel::Init &init,
+                                    unsigned final) {
+  exec::SliceAttr target = slice(level, final);
+  int64_t number = level.numbers[final];
+  if (init.value) {
+    exec::SliceAttr source = slice(level, *init.value);
+    if (source == target)
+      return level.numbers[*init.value];
+    makeCopy(source, target, level.numbers[*init.value], number);
+    return number;
+  }
+  // The bits of one element, repeated.
+  ArrayRef<char> raw = init.splat.getRawData();
+  int64_t width =
+      llvm::divideCeil(init.splat.getElementType().getIntOrFloatBitWidth(), 8);
+  uint64_t pattern = 0;
+  if (init.splat.getElementType().isInteger(1))
+    pattern = init.splat.getSplatValue<APInt>().getZExtValue();
+  else
+    std::memcpy(&pattern, raw.data(), width);
+  if (target.getBytes())
+    exec::FillOp::create(builder, function.getLoc(), target, pattern, width,
+                         StringAttr(), builder.getDenseI64ArrayAttr({number}));
+  return number;
+}
+
+void ProgramWriter::makeLoop(const Level &level, size_t nodeIndex) {
+  const LoopModel &loop = level.model.loops.at(nodeIndex);
+  SmallVector<int64_t> before;
+  SmallVector<Attribute> carried, scratch;
+  for (auto [init, final] : llvm::zip_equal(loop.inits, loop.finals)) {
+    before.push_back(startCarried(level, init, final));
+    carried.push_back(slice(level, final));
+  }
+  if (loop.workspace)
+    scratch.push_back(slice(level, *loop.workspace));
+
+  Level inner{loop.body, loop.plan, loop.packing, &level, &loop};
+  numberValues(inner);
+  SmallVector<int64_t> values;
+  for (auto [number, final, value] :
+       llvm::zip_equal(before, loop.finals, loop.body.newCarried))
+    llvm::append_range(values, ArrayRef<int64_t>{number, level.numbers[final],
+                                                 inner.numbers[value]});
+  graph::ScanOp scan = loop.op;
+  auto repeat = exec::RepeatOp::create(
+      builder, scan.getLoc(), scan.getLength(), builder.getArrayAttr(scratch),
+      builder.getArrayAttr(carried), label(scan.getLoc()),
+      builder.getDenseI64ArrayAttr(values));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&repeat.getBody().emplaceBlock());
+  makeCommands(inner);
 }
 
 void ProgramWriter::makeLibrary(kern::ConvOp conv, ArrayAttr operands,
@@ -205,21 +364,24 @@ void ProgramWriter::makeLibrary(kern::ConvOp conv, ArrayAttr operands,
                           operands, descriptor, label, values);
 }
 
-void ProgramWriter::makeCommand(size_t nodeIndex) {
-  const MemoryProblem::Node &node = model.problem.nodes[nodeIndex];
-  Operation *op = model.ops[nodeIndex];
+void ProgramWriter::makeCommand(const Level &level, size_t nodeIndex) {
+  const MemoryProblem::Node &node = level.model.problem.nodes[nodeIndex];
+  Operation *op = level.model.ops[nodeIndex];
   if (!op)
-    return makeCopy(node.operands[0], node.results[0],
-                    plan.storage[node.results[0]]);
+    return makeCopy(
+        slice(level, node.operands[0]), slice(level, node.results[0]),
+        level.numbers[node.operands[0]], level.numbers[node.results[0]]);
+  if (isa<graph::ScanOp>(op))
+    return makeLoop(level, nodeIndex);
   SmallVector<Attribute> slices;
-  SmallVector<int64_t> ids;
+  SmallVector<int64_t> numbers;
   for (const auto &values : {node.operands, node.results})
     for (unsigned value : values) {
-      slices.push_back(slice(value));
-      ids.push_back(value);
+      slices.push_back(slice(level, value));
+      numbers.push_back(level.numbers[value]);
     }
   ArrayAttr operands = builder.getArrayAttr(slices);
-  DenseI64ArrayAttr values = builder.getDenseI64ArrayAttr(ids);
+  DenseI64ArrayAttr values = builder.getDenseI64ArrayAttr(numbers);
   StringAttr text = label(op->getLoc());
   if (auto conv = dyn_cast<kern::ConvOp>(op))
     return makeLibrary(conv, operands, text, values);

@@ -247,7 +247,8 @@ bool Compilation::generate() {
     for (auto [kernel, binary] : llvm::zip_equal(kernels, blob.kernels))
       entry.kernels.push_back(
           {binary.name, binary.offset, binary.scratchBytes,
-           static_cast<uint64_t>(cpu::getTileCount(kernel.op, target))});
+           static_cast<uint64_t>(cpu::getTileCount(kernel.op, target)),
+           cpu::isSmallKernel(kernel.op)});
     code.push_back(std::move(entry));
   }
 

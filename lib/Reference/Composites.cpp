@@ -124,11 +124,13 @@ Values batchNormGrad(graph::BatchNormGradOp op, Operands in) {
   return {std::move(dx), std::move(dscale), std::move(dbias)};
 }
 
-Values dropout(graph::DropoutOp op, const Tensor &x, const StepBlock &step) {
+Values dropout(graph::DropoutOp op, Operands in, const StepBlock &step) {
+  const Tensor &x = *in[0];
   Tensor y(resultType(op));
+  int64_t first = op.getMicro() ? in[2]->integers[0] * x.size() : 0;
   double ratio = op.getRatio().convertToDouble();
   for (int64_t i = 0; i < x.size(); ++i)
-    if (uniform(step, op.getId(), i) >= ratio)
+    if (uniform(step, op.getId(), first + i) >= ratio)
       y.floats[i] = x.floats[i] / (1.0 - ratio);
   return {std::move(y)};
 }
@@ -237,7 +239,7 @@ Results evaluateComposite(Operation *op, Operands in, const StepBlock &step) {
           [&](auto x) { return batchNormTrain(x, in); })
       .Case<graph::BatchNormGradOp>(
           [&](auto x) { return batchNormGrad(x, in); })
-      .Case<graph::DropoutOp>([&](auto x) { return dropout(x, *in[0], step); })
+      .Case<graph::DropoutOp>([&](auto x) { return dropout(x, in, step); })
       .Case<graph::CrossEntropyOp>([&](auto x) { return crossEntropy(x, in); })
       .Case<graph::CrossEntropyGradOp>(
           [&](auto x) { return crossEntropyGrad(x, in); })

@@ -37,6 +37,7 @@ private:
   LogicalResult evaluate(Operation &op);
   LogicalResult expandKernel(kern::KernelOpInterface op, Operands operands);
   LogicalResult evaluateState(Operation &op, bool &isState);
+  LogicalResult evaluateScan(graph::ScanOp scan, Operands operands);
   void set(Operation &op, std::vector<Tensor> results);
 
   struct Less {
@@ -131,6 +132,64 @@ LogicalResult Evaluator::expandKernel(kern::KernelOpInterface op,
   return success();
 }
 
+/// Element `index` of dimension 0.
+static Tensor elementAt(const Tensor &stack, int64_t index) {
+  Tensor element(graph::ScanOp::elementOf(stack.type));
+  int64_t first = index * element.size();
+  if (stack.isFloat())
+    element.floats.assign(stack.floats.begin() + first,
+                          stack.floats.begin() + first + element.size());
+  else
+    element.integers.assign(stack.integers.begin() + first,
+                            stack.integers.begin() + first + element.size());
+  return element;
+}
+
+static void setElementAt(Tensor &stack, int64_t index, const Tensor &element) {
+  int64_t first = index * element.size();
+  llvm::copy(element.floats,
+             stack.floats.begin() + (stack.isFloat() ? first : 0));
+  llvm::copy(element.integers,
+             stack.integers.begin() + (stack.isFloat() ? 0 : first));
+}
+
+/// Runs the body once per step, each time with values of its own.
+LogicalResult Evaluator::evaluateScan(graph::ScanOp scan, Operands operands) {
+  unsigned carriedCount = scan.getNumCarried();
+  unsigned sequenceCount = scan.getSequences().size();
+  std::vector<Tensor> results;
+  for (unsigned i = 0; i < carriedCount; ++i)
+    results.push_back(*operands[i]);
+  for (Value output : scan.getOutputs())
+    results.emplace_back(cast<RankedTensorType>(output.getType()));
+
+  auto length = static_cast<int64_t>(scan.getLength());
+  for (int64_t iteration = 0; iteration < length; ++iteration) {
+    int64_t stepIndex = scan.getReverse() ? length - 1 - iteration : iteration;
+    Evaluator inner(states, step, options);
+    for (auto [i, argument] : llvm::enumerate(scan.getBlock().getArguments())) {
+      if (i < carriedCount)
+        inner.bind(argument, results[i]);
+      else if (i < carriedCount + sequenceCount)
+        inner.bind(argument, elementAt(*operands[i], stepIndex));
+      else if (operands[i])
+        inner.bind(argument, *operands[i]);
+    }
+    if (failed(inner.run(scan.getBlock(), scan.getBlock().begin())))
+      return failure();
+    Operation *yield = scan.getBlock().getTerminator();
+    for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
+      const Tensor *tensor = inner.lookup(value);
+      if (i < carriedCount)
+        results[i] = *tensor;
+      else
+        setElementAt(results[i], stepIndex, *tensor);
+    }
+  }
+  set(*scan.getOperation(), std::move(results));
+  return success();
+}
+
 LogicalResult Evaluator::evaluate(Operation &op) {
   bool isState;
   LogicalResult stateResult = evaluateState(op, isState);
@@ -147,6 +206,8 @@ LogicalResult Evaluator::evaluate(Operation &op) {
   }
   if (auto kernel = dyn_cast<kern::KernelOpInterface>(op))
     return expandKernel(kernel, operands);
+  if (auto scan = dyn_cast<graph::ScanOp>(op))
+    return evaluateScan(scan, operands);
 
   Results results;
   if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()))

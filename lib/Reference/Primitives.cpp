@@ -189,10 +189,11 @@ Tensor stepValue(graph::StepValueOp op, const StepBlock &step) {
   return out;
 }
 
-Tensor random(graph::RandomOp op, const StepBlock &step) {
+Tensor random(graph::RandomOp op, Operands in, const StepBlock &step) {
   Tensor out(resultType(op));
+  int64_t first = op.getMicro() ? in[1]->integers[0] * out.size() : 0;
   for (int64_t i = 0; i < out.size(); ++i)
-    out.floats[i] = uniform(step, op.getId(), i);
+    out.floats[i] = uniform(step, op.getId(), first + i);
   return out;
 }
 
@@ -213,7 +214,8 @@ Results evaluatePrimitive(Operation *op, Operands in, const StepBlock &step) {
           [&](auto x) { return Values{contract(x, *in[0], *in[1])}; })
       .Case<graph::StepValueOp>(
           [&](auto x) { return Values{stepValue(x, step)}; })
-      .Case<graph::RandomOp>([&](auto x) { return Values{random(x, step)}; })
+      .Case<graph::RandomOp>(
+          [&](auto x) { return Values{random(x, in, step)}; })
       .Default([](auto) { return std::nullopt; });
 }
 

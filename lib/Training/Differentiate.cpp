@@ -3,10 +3,9 @@
 // Reverse-mode differentiation of `@train_step`.
 
 #include "Support.h"
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/ReverseMode.h"
 #include "bessemer/Training/Passes.h"
 #include "bessemer/Training/Training.h"
-#include "llvm/Support/Debug.h"
 
 #define DEBUG_TYPE "graph-differentiate"
 
@@ -19,7 +18,9 @@ namespace {
 /// Differentiates one scalar with respect to the trainable states of a block.
 class ReversePass {
 public:
-  ReversePass(ModuleOp module, Block &block) : module(module), block(block) {}
+  ReversePass(ModuleOp module, Block &block)
+      : module(module), block(block), builder(block.getTerminator()),
+        reverse(builder) {}
 
   /// Builds the gradients before the terminator.
   LogicalResult run(Value loss);
@@ -30,16 +31,15 @@ public:
   }
 
 private:
+  /// Activates what depends on a trainable state.
   void findActiveValues();
-  void accumulate(OpBuilder &builder, Location loc, Value value,
-                  Value gradient);
-  LogicalResult visit(OpBuilder &builder, Operation &op);
+  /// A state that is read several times gets the sum.
+  void addToState(graph::ReadOp read);
 
   ModuleOp module;
   Block &block;
-  /// Float values that depend on a trainable state.
-  llvm::DenseSet<Value> active;
-  DenseMap<Value, Value> gradients;
+  OpBuilder builder;
+  graph::ReverseMode reverse;
   DenseMap<StringAttr, Value> stateGradients;
 };
 
@@ -47,83 +47,45 @@ private:
 
 void ReversePass::findActiveValues() {
   for (Operation &op : block) {
-    bool isActive = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return active.contains(operand);
-    });
     if (auto read = dyn_cast<graph::ReadOp>(op)) {
       auto state = module.lookupSymbol<graph::StateOp>(read.getState());
-      isActive = state && state.getTrainable();
+      if (state && state.getTrainable())
+        reverse.activate(read);
     }
-    if (!isActive)
-      continue;
-    for (Value result : op.getResults())
-      if (isa<FloatType>(getElementTypeOrSelf(result.getType())))
-        active.insert(result);
+    reverse.spread(op);
   }
 }
 
-void ReversePass::accumulate(OpBuilder &builder, Location loc, Value value,
-                             Value gradient) {
-  assert(value.getType() == gradient.getType() &&
-         "a gradient has the type of its value");
-  Value &sum = gradients[value];
-  sum = sum ? arith::AddFOp::create(builder, loc, sum, gradient).getResult()
+void ReversePass::addToState(graph::ReadOp read) {
+  Value gradient = reverse.gradientOf(read);
+  if (!gradient)
+    return;
+  Value &sum = stateGradients[read.getStateAttr().getAttr()];
+  sum = sum ? arith::AddFOp::create(builder, read.getLoc(), sum, gradient)
+                  .getResult()
             : gradient;
-}
-
-LogicalResult ReversePass::visit(OpBuilder &builder, Operation &op) {
-  SmallVector<Value> resultGradients;
-  for (Value result : op.getResults())
-    resultGradients.push_back(gradients.lookup(result));
-  if (llvm::none_of(resultGradients, [](Value value) { return !!value; }))
-    return success();
-
-  if (auto read = dyn_cast<graph::ReadOp>(op)) {
-    // A state that is read several times gets the sum.
-    Value &sum = stateGradients[read.getStateAttr().getAttr()];
-    sum = sum ? arith::AddFOp::create(builder, op.getLoc(), sum,
-                                      resultGradients[0])
-                    .getResult()
-              : resultGradients[0];
-    return success();
-  }
-  auto differentiable = dyn_cast<graph::DifferentiableOpInterface>(op);
-  if (!differentiable)
-    return op.emitError("'") << op.getName()
-                             << "' has no gradient, but a trainable parameter "
-                                "influences the loss through it";
-  LLVM_DEBUG(llvm::dbgs() << "gradient of " << op << "\n");
-  SmallVector<Value> operandGradients;
-  if (failed(differentiable.buildGradient(builder, resultGradients,
-                                          operandGradients)))
-    return failure();
-  assert(operandGradients.size() == op.getNumOperands() &&
-         "one gradient per operand, null where none flows");
-  for (auto [operand, gradient] :
-       llvm::zip_equal(op.getOperands(), operandGradients))
-    if (gradient && active.contains(operand))
-      accumulate(builder, op.getLoc(), operand, gradient);
-  return success();
 }
 
 LogicalResult ReversePass::run(Value loss) {
   findActiveValues();
-  Operation *terminator = block.getTerminator();
-  OpBuilder builder(terminator);
-  if (!active.contains(loss))
+  if (!reverse.isActive(loss))
     return success();
-  gradients[loss] = graph::buildSplat(
-      builder, loss.getLoc(), cast<RankedTensorType>(loss.getType()), 1.0);
   // The ops of the forward pass, without the gradients built meanwhile.
   SmallVector<Operation *> forward;
   for (Operation &op : block.without_terminator())
     forward.push_back(&op);
-  forward.pop_back(); // the constant above
-  for (Operation *op : llvm::reverse(forward))
-    if (llvm::any_of(op->getResults(),
-                     [&](Value result) { return active.contains(result); }))
-      if (failed(visit(builder, *op)))
-        return failure();
+  reverse.add(loss.getLoc(), loss,
+              graph::buildSplat(builder, loss.getLoc(),
+                                cast<RankedTensorType>(loss.getType()), 1.0));
+  for (Operation *op : llvm::reverse(forward)) {
+    if (llvm::none_of(op->getResults(),
+                      [&](Value result) { return reverse.isActive(result); }))
+      continue;
+    if (auto read = dyn_cast<graph::ReadOp>(op))
+      addToState(read);
+    else if (failed(reverse.visit(*op)))
+      return failure();
+  }
   return success();
 }
 

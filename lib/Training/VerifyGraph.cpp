@@ -27,12 +27,25 @@ static LogicalResult verifySignature(func::FuncOp function) {
   return success();
 }
 
-static LogicalResult verifyBody(func::FuncOp function) {
-  bool isTraining = function.getSymName() == "train_step";
+namespace {
+/// Checks the ops of a function and of the scans in it.
+class BodyVerifier {
+public:
+  explicit BodyVerifier(func::FuncOp function)
+      : function(function), isTraining(function.getSymName() == "train_step") {}
+
+  LogicalResult verify(Block &block);
+
+private:
+  func::FuncOp function;
+  bool isTraining;
   llvm::DenseSet<StringAttr> written;
-  if (!function.getBody().hasOneBlock())
-    return function.emitOpError("expected one block");
-  for (Operation &op : function.front()) {
+};
+} // namespace
+
+LogicalResult BodyVerifier::verify(Block &block) {
+  bool isInner = block.getParentOp() != function;
+  for (Operation &op : block) {
     StringRef dialect = op.getName().getDialectNamespace();
     bool isLegal =
         isa<func::ReturnOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
@@ -51,6 +64,11 @@ static LogicalResult verifyBody(func::FuncOp function) {
       if (!written.insert(write.getStateAttr().getAttr()).second)
         return write.emitOpError("expected one write of ")
                << write.getStateAttr() << " per function";
+    if (isInner && isa<graph::ReadOp, graph::WriteOp>(op))
+      return op.emitOpError("expected outside of loops");
+    if (auto scan = dyn_cast<graph::ScanOp>(op))
+      if (failed(verify(scan.getBlock())))
+        return failure();
   }
   return success();
 }
@@ -66,7 +84,10 @@ LogicalResult bessemer::verifyGraphLevel(ModuleOp module) {
     if (name != "predict" && name != "eval_step" && name != "train_step")
       return function.emitOpError(
           "expected functions predict, eval_step and train_step");
-    if (failed(verifySignature(function)) || failed(verifyBody(function)))
+    if (!function.getBody().hasOneBlock())
+      return function.emitOpError("expected one block");
+    if (failed(verifySignature(function)) ||
+        failed(BodyVerifier(function).verify(function.front())))
       return failure();
   }
   return success();

@@ -8,6 +8,8 @@ namespace bessemer::runtime {
 
 namespace {
 constexpr size_t mostOperands = 1 << 20;
+constexpr size_t mostNested = 8;
+constexpr uint64_t mostIterations = uint64_t(1) << 31;
 
 class CommandChecker {
 public:
@@ -21,15 +23,7 @@ public:
 
   Status run() {
     BESSEMER_RETURN_IF_ERROR(checkArenas());
-    const std::string base = where;
-    for (size_t i = 0; i < sizeOf(exec.commands()); ++i) {
-      const format::Command &command = *exec.commands()->Get(i);
-      where = base + ", command " + std::to_string(i);
-      if (command.label() && command.label()->size())
-        where += " ('" + command.label()->str() + "')";
-      BESSEMER_RETURN_IF_ERROR(checkCommand(command));
-    }
-    return {};
+    return checkCommands(exec.commands());
   }
 
 private:
@@ -47,7 +41,12 @@ private:
       const;
   Status checkSlice(const std::string &what, const format::Slice &slice,
                     bool written) const;
-  Status checkCommand(const format::Command &command) const;
+  using CommandList = flatbuffers::Vector<flatbuffers::Offset<format::Command>>;
+  Status checkCommands(const CommandList *commands);
+  Status checkCommand(const format::Command &command);
+  Status checkRepeat(const format::Repeat &repeat);
+  Status checkReach(const std::string &what, const format::Slice &slice,
+                    uint64_t arenaBytes) const;
   Status checkLaunch(const format::Launch &launch) const;
   Status checkLibrary(const format::Library &library) const;
   Status checkConvolutionOperands(const format::Library &library,
@@ -58,6 +57,8 @@ private:
   const format::ExecProgram &exec;
   const format::Function &function;
   std::string where;
+  /// Of the repeats around the command at hand, the outermost first.
+  std::vector<uint64_t> counts;
 };
 } // namespace
 
@@ -142,6 +143,39 @@ Status CommandChecker::checkArenas() const {
   return {};
 }
 
+/// Checks a slice in all iterations: at its ends they are furthest.
+Status CommandChecker::checkReach(const std::string &what,
+                                  const format::Slice &slice,
+                                  uint64_t arenaBytes) const {
+  if (slice.strides() > sizeOf(exec.strides()))
+    return fail(what,
+                "strides of at most " + std::to_string(sizeOf(exec.strides())),
+                std::to_string(slice.strides()));
+  const auto *strides = exec.strides()->Get(slice.strides() - 1)->bytes();
+  if (sizeOf(strides) > counts.size())
+    return fail(what,
+                "at most " + std::to_string(counts.size()) +
+                    " strides, one per enclosing repeat",
+                std::to_string(sizeOf(strides)));
+  // Stays far from overflow: at most eight terms below 2^78.
+  __int128 first = slice.offset(), last = slice.offset();
+  for (size_t level = 0; level < sizeOf(strides); ++level) {
+    int64_t stride = strides->Get(level);
+    if (stride > int64_t(mostBytes) || stride < -int64_t(mostBytes))
+      return fail(what, "strides of at most 2^47 bytes",
+                  std::to_string(stride));
+    __int128 moved = __int128(stride) * (counts[level] - 1);
+    (moved < 0 ? first : last) += moved;
+  }
+  if (first < 0 || last + slice.bytes() > arenaBytes)
+    return fail(what,
+                "a slice that stays in arena " + std::to_string(slice.arena()) +
+                    " (" + std::to_string(arenaBytes) +
+                    " bytes) in all iterations",
+                "one that leaves it");
+  return {};
+}
+
 Status CommandChecker::checkSlice(const std::string &what,
                                   const format::Slice &slice,
                                   bool written) const {
@@ -156,6 +190,8 @@ Status CommandChecker::checkSlice(const std::string &what,
                     std::to_string(arena.bytes()) + " bytes)",
                 std::to_string(slice.bytes()) + " bytes from offset " +
                     std::to_string(slice.offset()));
+  if (slice.strides())
+    BESSEMER_RETURN_IF_ERROR(checkReach(what, slice, arena.bytes()));
   bool readOnly = arena.kind() == format::ArenaKind::input ||
                   arena.kind() == format::ArenaKind::step ||
                   arena.kind() == format::ArenaKind::constant;
@@ -225,7 +261,32 @@ Status CommandChecker::checkLibrary(const format::Library &library) const {
                   std::to_string(int(library.descriptor_type())));
 }
 
-Status CommandChecker::checkCommand(const format::Command &command) const {
+Status CommandChecker::checkRepeat(const format::Repeat &repeat) {
+  if (counts.size() == mostNested)
+    return fail("repeat", "at most 8 loops in each other", "more");
+  if (repeat.count() < 1 || repeat.count() > mostIterations)
+    return fail("repeat", "a count of 1 to 2^31",
+                std::to_string(repeat.count()));
+  counts.push_back(repeat.count());
+  BESSEMER_RETURN_IF_ERROR(checkCommands(repeat.commands()));
+  counts.pop_back();
+  return {};
+}
+
+Status CommandChecker::checkCommands(const CommandList *commands) {
+  const std::string base = where;
+  for (size_t i = 0; i < sizeOf(commands); ++i) {
+    const format::Command &command = *commands->Get(i);
+    where = base + ", command " + std::to_string(i);
+    if (command.label() && command.label()->size())
+      where += " ('" + command.label()->str() + "')";
+    BESSEMER_RETURN_IF_ERROR(checkCommand(command));
+  }
+  where = base;
+  return {};
+}
+
+Status CommandChecker::checkCommand(const format::Command &command) {
   switch (command.body_type()) {
   case format::CommandBody::Launch:
     return checkLaunch(*command.body_as_Launch());
@@ -260,18 +321,19 @@ Status CommandChecker::checkCommand(const format::Command &command) const {
                   std::to_string(fill.to()->bytes()) + " bytes");
     return {};
   }
+  case format::CommandBody::Repeat:
+    return checkRepeat(*command.body_as_Repeat());
   case format::CommandBody::Collective:
   case format::CommandBody::Record:
   case format::CommandBody::Wait:
   case format::CommandBody::Host:
-  case format::CommandBody::Repeat:
   case format::CommandBody::If:
-    return fail("", "launch, library, copy or fill",
+    return fail("", "launch, library, copy, fill or repeat",
                 std::string("the reserved command ") +
                     format::EnumNameCommandBody(command.body_type()) +
                     ", which this runtime does not run");
   default:
-    return fail("", "launch, library, copy or fill",
+    return fail("", "launch, library, copy, fill or repeat",
                 "command kind " + std::to_string(int(command.body_type())));
   }
 }

@@ -56,8 +56,18 @@ std::string sliceOf(const format::Slice &slice,
   if (arena->kind() == format::ArenaKind::input ||
       arena->kind() == format::ArenaKind::output)
     name += std::to_string(arena->value());
-  return name + "+" + std::to_string(slice.offset()) + ":" +
-         std::to_string(slice.bytes());
+  name += "+" + std::to_string(slice.offset());
+  // One letter per enclosing loop: how far the slice moves in an iteration.
+  if (slice.strides()) {
+    char index = 'i';
+    for (int64_t stride : *exec.strides()->Get(slice.strides() - 1)->bytes()) {
+      if (stride)
+        name += (stride < 0 ? "-" : "+") + std::to_string(std::abs(stride)) +
+                "*" + index;
+      ++index;
+    }
+  }
+  return name + ":" + std::to_string(slice.bytes());
 }
 
 Json commandOf(const format::Command &command, const format::ExecProgram &exec,
@@ -86,6 +96,14 @@ Json commandOf(const format::Command &command, const format::ExecProgram &exec,
     operands = {sliceOf(*copy->from(), exec), sliceOf(*copy->to(), exec)};
   } else if (const format::Fill *fill = command.body_as_Fill()) {
     operands = {sliceOf(*fill->to(), exec)};
+  } else if (const format::Repeat *repeat = command.body_as_Repeat()) {
+    object["count"] = repeat->count();
+    object["commands"] = Json::array();
+    for (const format::Command *inner : items(repeat->commands()))
+      object["commands"].push_back(commandOf(*inner, exec, table));
+    if (command.label())
+      object["label"] = textOf(command.label());
+    return object;
   }
   object["operands"] = std::move(operands);
   if (command.label())

@@ -52,15 +52,27 @@ const format::ExecProgram *findExec(const Program &program,
   return nullptr;
 }
 
+/// Loops before the commands in them, as the session times them.
+void collectCommands(
+    const flatbuffers::Vector<flatbuffers::Offset<format::Command>> *list,
+    std::vector<const format::Command *> &commands) {
+  for (unsigned i = 0; list && i < list->size(); ++i) {
+    commands.push_back(list->Get(i));
+    if (const format::Repeat *repeat = list->Get(i)->body_as_Repeat())
+      collectCommands(repeat->commands(), commands);
+  }
+}
+
 std::vector<Row> rowsOf(const Session &session, const std::string &function,
                         std::span<const CommandTime> times, bool byKernel) {
   const Program &program = session.program();
-  const auto &commands =
-      *findExec(program, function, session.target())->commands();
+  std::vector<const format::Command *> commands;
+  collectCommands(findExec(program, function, session.target())->commands(),
+                  commands);
   std::vector<Row> rows;
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < times.size(); ++i) {
-    const format::Command &command = *commands[unsigned(i)];
+    const format::Command &command = *commands[i];
     CommandCost cost = costOf(command, program.table());
     auto [place, isNew] = known.try_emplace(cost.name, rows.size());
     if (isNew || !byKernel) {

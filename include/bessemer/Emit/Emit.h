@@ -24,6 +24,8 @@ struct KernelCode {
   /// Scratch bytes per thread.
   uint64_t scratch = 0;
   uint64_t tiles = 0;
+  /// Not worth a second thread.
+  bool isSmall = false;
 };
 
 /// Machine code of one target, with an entry for every exec.kernel of the

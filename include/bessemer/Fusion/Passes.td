@@ -16,6 +16,26 @@ def AbsorbTranspose : Pass<"absorb-transpose", "::mlir::func::FuncOp"> {
   }];
 }
 
+def HoistFromScan : Pass<"hoist-from-scan", "::mlir::func::FuncOp"> {
+  let summary = "moves work out of loops";
+  let description = [{
+    What a `graph.scan` computes from invariants alone is computed once before
+    it; a product of a sequence's element with an invariant becomes one product
+    with the whole sequence. A matrix that products of few rows multiply with in
+    every step is transposed before the loop to where they read it best.
+
+    ```mlir
+    %y = graph.scan 3 inits() sequences(%x) invariants(%w) {
+    ^bb0(%element: tensor<2x4xf32>, %weights: tensor<4x4xf32>):
+      %p = graph.contract %element, %weights batch = [] x [] contract = [1] x [0] : ...
+      graph.yield %p : tensor<2x4xf32>
+    } : (tensor<3x2x4xf32>, tensor<4x4xf32>) -> tensor<3x2x4xf32>
+    // becomes, but for the loop, which passes its elements on
+    %y = graph.contract %x, %w batch = [] x [] contract = [2] x [0] : ...
+    ```
+  }];
+}
+
 def ReuseActivation : Pass<"reuse-activation", "::mlir::func::FuncOp"> {
   let summary = "compares the result of a clamp instead of its operand";
   let description = [{

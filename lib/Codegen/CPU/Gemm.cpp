@@ -159,7 +159,7 @@ GemmEmitter::GemmEmitter(kern::GemmOp op, const CPUTarget &target)
           ? depthTotal
           : llvm::alignTo(llvm::divideCeil(depthTotal, depthBlocks), 16);
   depthBlocks = llvm::divideCeil(depthTotal, blockDepth);
-  isDirect = !op.getTransB() && m <= tileRows && depthBlocks == 1;
+  isDirect = !op.getTransB() && m <= 2 * tileRows && depthBlocks == 1;
 }
 
 void GemmEmitter::emit(KernelBuilder &k) {

@@ -125,9 +125,14 @@ Status CpuSession::prepareFunction(size_t function,
   auto bases = arenaBases(plan, exec);
   if (!bases)
     return bases.status();
-  for (size_t i = 0; exec.commands() && i < exec.commands()->size(); ++i)
-    BESSEMER_RETURN_IF_ERROR(
-        addCommand(plan, exec, *bases, code, *exec.commands()->Get(i)));
+  Preparation preparation{exec, *bases, code, {}};
+  return addCommands(plan, preparation, exec.commands());
+}
+
+Status CpuSession::addCommands(Plan &plan, Preparation &preparation,
+                               const CommandList *commands) {
+  for (size_t i = 0; commands && i < commands->size(); ++i)
+    BESSEMER_RETURN_IF_ERROR(addCommand(plan, preparation, *commands->Get(i)));
   return {};
 }
 
@@ -167,20 +172,32 @@ CpuSession::arenaBases(const Plan &plan, const format::ExecProgram &exec) {
   return bases;
 }
 
-Status CpuSession::addCommand(Plan &plan, const format::ExecProgram &exec,
-                              std::span<const std::byte *const> bases,
-                              const std::byte *code,
+/// Gives a slice the next slot. What moves starts where the first iteration
+/// has it.
+void CpuSession::addSlice(Plan &plan, Preparation &preparation,
+                          const format::Slice &slice) {
+  const format::ExecProgram &exec = preparation.exec;
+  const format::Arena &arena = *exec.arenas()->Get(slice.arena());
+  const std::byte *address = nullptr;
+  if (arena.kind() == format::ArenaKind::input)
+    plan.inputSlots.push_back(
+        {plan.slots.size(), arena.value(), slice.offset()});
+  else
+    address = preparation.bases[slice.arena()] + slice.offset();
+  if (slice.strides()) {
+    const auto *strides = exec.strides()->Get(slice.strides() - 1)->bytes();
+    for (size_t level = 0; strides && level < strides->size(); ++level)
+      if (int64_t bytes = strides->Get(level))
+        preparation.moves[level].push_back({plan.slots.size(), bytes});
+  }
+  plan.slots.push_back(const_cast<std::byte *>(address));
+}
+
+Status CpuSession::addCommand(Plan &plan, Preparation &preparation,
                               const format::Command &command) {
   const size_t slot = plan.slots.size();
   auto addSlice = [&](const format::Slice &slice) {
-    const format::Arena &arena = *exec.arenas()->Get(slice.arena());
-    const std::byte *address = nullptr;
-    if (arena.kind() == format::ArenaKind::input)
-      plan.inputSlots.push_back(
-          {plan.slots.size(), arena.value(), slice.offset()});
-    else
-      address = bases[slice.arena()] + slice.offset();
-    plan.slots.push_back(const_cast<std::byte *>(address));
+    this->addSlice(plan, preparation, slice);
   };
 
   if (const auto *launch = command.body_as_Launch()) {
@@ -200,10 +217,12 @@ Status CpuSession::addCommand(Plan &plan, const format::ExecProgram &exec,
     }
     scratchPerThread =
         std::max(scratchPerThread, kernel.scratch()->Get(targetIndex));
-    auto entry = uintptr_t(code + kernel.entries()->Get(targetIndex));
-    plan.steps.push_back(LaunchStep{
-        reinterpret_cast<Kernel>(entry), slot, int64_t(launch->tiles()),
-        launch->tiles() == 1 || touched < leastSharedBytes});
+    auto entry =
+        uintptr_t(preparation.code + kernel.entries()->Get(targetIndex));
+    bool alone = launch->tiles() == 1 || launch->small() ||
+                 touched < leastSharedBytes;
+    plan.steps.push_back(LaunchStep{reinterpret_cast<Kernel>(entry), slot,
+                                    int64_t(launch->tiles()), alone});
   } else if (const auto *copy = command.body_as_Copy()) {
     addSlice(*copy->from());
     addSlice(*copy->to());
@@ -223,6 +242,16 @@ Status CpuSession::addCommand(Plan &plan, const format::ExecProgram &exec,
                     program.name + ": " + label + prepared.status().message());
     }
     plan.steps.push_back(ConvolutionStep{*prepared, slot});
+  } else if (const auto *repeat = command.body_as_Repeat()) {
+    size_t index = plan.steps.size();
+    plan.steps.push_back(RepeatStep{repeat->count(), 0, {}});
+    preparation.moves.emplace_back();
+    BESSEMER_RETURN_IF_ERROR(
+        addCommands(plan, preparation, repeat->commands()));
+    auto &step = std::get<RepeatStep>(plan.steps[index]);
+    step.end = plan.steps.size();
+    step.moves = std::move(preparation.moves.back());
+    preparation.moves.pop_back();
   }
   return {};
 }

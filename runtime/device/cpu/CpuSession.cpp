@@ -91,21 +91,48 @@ Status CpuSession::run(size_t function, std::span<const void *const> inputs,
   std::optional<OmpThreads> libraryThreads;
   if (stream)
     libraryThreads.emplace(threadCount);
-  if (plan.times.empty()) {
-    for (const Step &command : plan.steps)
-      BESSEMER_RETURN_IF_ERROR(execute(command, plan));
-    return {};
-  }
-  auto before = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    BESSEMER_RETURN_IF_ERROR(execute(plan.steps[i], plan));
-    auto after = std::chrono::steady_clock::now();
-    ++plan.times[i].calls;
-    plan.times[i].seconds +=
-        std::chrono::duration<double>(after - before).count();
-    before = after;
+  return runSteps(plan, 0, plan.steps.size());
+}
+
+Status CpuSession::runSteps(Plan &plan, size_t begin, size_t end) {
+  const bool isProfile = !plan.times.empty();
+  std::chrono::steady_clock::time_point before;
+  if (isProfile)
+    before = std::chrono::steady_clock::now();
+  for (size_t i = begin; i < end;) {
+    const auto *loop = std::get_if<RepeatStep>(&plan.steps[i]);
+    BESSEMER_RETURN_IF_ERROR(loop ? repeat(plan, i)
+                                  : execute(plan.steps[i], plan));
+    if (isProfile) {
+      auto after = std::chrono::steady_clock::now();
+      ++plan.times[i].calls;
+      // A loop's time is that of the steps in it.
+      if (!loop)
+        plan.times[i].seconds +=
+            std::chrono::duration<double>(after - before).count();
+      before = after;
+    }
+    i = loop ? loop->end : i + 1;
   }
   return {};
+}
+
+Status CpuSession::repeat(Plan &plan, size_t index) {
+  const auto &loop = std::get<RepeatStep>(plan.steps[index]);
+  auto move = [&](int64_t iterations) {
+    for (const Move &moved : loop.moves)
+      plan.slots[moved.slot] =
+          static_cast<std::byte *>(plan.slots[moved.slot]) +
+          moved.bytes * iterations;
+  };
+  Status status;
+  int64_t done = 0;
+  for (; done < int64_t(loop.count) && status.ok(); ++done) {
+    status = runSteps(plan, index + 1, loop.end);
+    move(1);
+  }
+  move(-done);
+  return status;
 }
 
 Status CpuSession::execute(const Step &command, Plan &plan) {
@@ -117,9 +144,8 @@ Status CpuSession::execute(const Step &command, Plan &plan) {
     void **slots = plan.slots.data() + copy->slot;
     // Source and target may be slices of one arena.
     std::memmove(slots[1], slots[0], copy->bytes);
-  } else {
-    const auto &fillStep = std::get<FillStep>(command);
-    fill(fillStep, plan.slots[fillStep.slot]);
+  } else if (const auto *fillStep = std::get_if<FillStep>(&command)) {
+    fill(*fillStep, plan.slots[fillStep->slot]);
   }
   return {};
 }

@@ -42,6 +42,8 @@ public:
   }
 
 private:
+  using CommandList = flatbuffers::Vector<flatbuffers::Offset<format::Command>>;
+
   // Each command finds its operands in a row of 8-byte slots of the plan's
   // `slots`, from `slot` on.
   struct LaunchStep {
@@ -65,7 +67,19 @@ private:
     Convolution *convolution;
     size_t slot;
   };
-  using Step = std::variant<LaunchStep, CopyStep, FillStep, ConvolutionStep>;
+  /// A slot that moves with the iteration of a repeat.
+  struct Move {
+    size_t slot;
+    int64_t bytes;
+  };
+  /// The steps behind it, up to `end`, `count` times.
+  struct RepeatStep {
+    uint64_t count;
+    size_t end;
+    std::vector<Move> moves;
+  };
+  using Step =
+      std::variant<LaunchStep, CopyStep, FillStep, ConvolutionStep, RepeatStep>;
 
   /// A slot that holds the address of an input, set at each call.
   struct InputSlot {
@@ -93,14 +107,28 @@ private:
                          const std::byte *code);
   Expected<std::vector<const std::byte *>>
   arenaBases(const Plan &plan, const format::ExecProgram &exec);
-  Status addCommand(Plan &plan, const format::ExecProgram &exec,
-                    std::span<const std::byte *const> bases,
-                    const std::byte *code, const format::Command &command);
+  /// What adding commands needs to know.
+  struct Preparation {
+    const format::ExecProgram &exec;
+    const std::vector<const std::byte *> &bases;
+    const std::byte *code;
+    /// The moving slots of each repeat around the command at hand.
+    std::vector<std::vector<Move>> moves;
+  };
+  Status addCommands(Plan &plan, Preparation &preparation,
+                     const CommandList *commands);
+  Status addCommand(Plan &plan, Preparation &preparation,
+                    const format::Command &command);
+  void addSlice(Plan &plan, Preparation &preparation,
+                const format::Slice &slice);
   Expected<Convolution *> convolution(const format::Convolution &description);
   Status prepareScratch();
   Status prepareThreads();
   Status bindInputs(size_t function, Plan &plan,
                     std::span<const void *const> inputs);
+  /// Steps [begin, end), measured where a profile is taken.
+  Status runSteps(Plan &plan, size_t begin, size_t end);
+  Status repeat(Plan &plan, size_t index);
   Status execute(const Step &command, Plan &plan);
   void launch(const LaunchStep &step, void **buffers);
   void launchOnOpenMP(const LaunchStep &step, void **buffers);

@@ -22,3 +22,20 @@ exec.kernel @k {
 // expected-error @+1 {{expected entries {name, type}, got {name = "x"}}}
 exec.program @predict inputs = [{name = "x"}] outputs = [] {
 }
+
+// -----
+
+exec.program @count inputs = [] outputs = [] {
+  // expected-error @+1 {{expected a count of at least 1, got 0}}
+  exec.repeat 0 scratch = [] carried = [] {
+  }
+}
+
+// -----
+
+exec.program @values inputs = [] outputs = [] {
+  exec.arena @work work bytes = 64
+  // expected-error @+1 {{expected three values per carried slice, got 2 for 1}}
+  exec.repeat 2 scratch = [] carried = [#exec.slice<@work[0, 64]>] {
+  } {values = array<i64: 1, 2>}
+}

@@ -230,7 +230,7 @@ private:
         return add(graph::SoftmaxOp::create(
             builder, loc, type, x,
             builder.getI64IntegerAttr(pick(type.getRank()))));
-      return add(graph::DropoutOp::create(builder, loc, type, x, step,
+      return add(graph::DropoutOp::create(builder, loc, type, x, step, Value(),
                                           builder.getF64FloatAttr(0.5),
                                           builder.getI64IntegerAttr(pick(3))));
     }

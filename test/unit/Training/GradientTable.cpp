@@ -9,6 +9,7 @@ namespace bessemer::test {
 namespace {
 
 using Table = std::vector<GradientCase>;
+using Variables = std::vector<Variable>;
 
 /// Bodies that are made of strings live as long as the program.
 const char *keep(std::string text) {
@@ -405,6 +406,90 @@ void addComposites(Table &table) {
   }
 }
 
+/// A cell with every kind of operand: carried values of which one is stacked
+/// before and one after its change, a product with an invariant on either side,
+/// an invariant that is broadcast and one that the body transposes.
+const char *scanBody(const char *reverse) {
+  return keep(
+      "%final, %last, %y, %z = graph.scan 3" + std::string(reverse) +
+      " inits(%h, %c) sequences(%x) invariants(%w, %v, %b) {\n"
+      "^bb0(%hh: tensor<2x4xf64>, %cc: tensor<2x4xf64>, %xx: tensor<2x4xf64>, "
+      "%ww: tensor<4x4xf64>, %vv: tensor<2x2xf64>, %bb: tensor<4xf64>):\n"
+      "%p = graph.contract %hh, %ww batch = [] x [] contract = [1] x [1] : "
+      "(tensor<2x4xf64>, tensor<4x4xf64>) -> tensor<2x4xf64>\n"
+      "%q = graph.contract %vv, %cc batch = [] x [] contract = [1] x [0] : "
+      "(tensor<2x2xf64>, tensor<2x4xf64>) -> tensor<2x4xf64>\n"
+      "%s = arith.addf %p, %q : tensor<2x4xf64>\n"
+      "%s1 = arith.mulf %s, %xx : tensor<2x4xf64>\n"
+      "%rows = graph.broadcast %bb dims = [1] : tensor<4xf64> -> "
+      "tensor<2x4xf64>\n"
+      "%s2 = arith.addf %s1, %rows : tensor<2x4xf64>\n"
+      "%t = math.tanh %s2 : tensor<2x4xf64>\n"
+      "%e = math.exp %t : tensor<2x4xf64>\n"
+      "%n = arith.mulf %cc, %t : tensor<2x4xf64>\n"
+      "%u = arith.addf %n, %e : tensor<2x4xf64>\n"
+      "graph.yield %t, %u, %t, %cc : tensor<2x4xf64>, tensor<2x4xf64>, "
+      "tensor<2x4xf64>, tensor<2x4xf64>\n"
+      "} : (tensor<2x4xf64>, tensor<2x4xf64>, tensor<3x2x4xf64>, "
+      "tensor<4x4xf64>, tensor<2x2xf64>, tensor<4xf64>) -> (tensor<2x4xf64>, "
+      "tensor<2x4xf64>, tensor<3x2x4xf64>, tensor<3x2x4xf64>)");
+}
+
+void addScans(Table &table) {
+  Variables all{{"h", "2x4"}, {"c", "2x4"}, {"x", "3x2x4"},
+                {"w", "4x4"}, {"v", "2x2"}, {"b", "4"}};
+  for (const char *reverse : {"", " reverse"})
+    table.push_back({"graph.scan",
+                     all,
+                     scanBody(reverse),
+                     {{"%final", "tensor<2x4xf64>"},
+                      {"%last", "tensor<2x4xf64>"},
+                      {"%y", "tensor<3x2x4xf64>"},
+                      {"%z", "tensor<3x2x4xf64>"}}});
+  // Only a part of the results is used.
+  table.push_back(
+      {"graph.scan", all, scanBody(""), {{"%y", "tensor<3x2x4xf64>"}}});
+  table.push_back(
+      {"graph.scan", all, scanBody(""), {{"%last", "tensor<2x4xf64>"}}});
+  // Products with a batch dimension, the invariant left and right.
+  for (const char *operands : {"%xx, %ww", "%ww, %xx"})
+    table.push_back(
+        {"graph.scan",
+         {{"x", "3x2x4x5"}, {"w", "2x5x4"}},
+         keep("%y = graph.scan 3 inits() sequences(%x) invariants(%w) {\n"
+              "^bb0(%xx: tensor<2x4x5xf64>, %ww: tensor<2x5x4xf64>):\n" +
+              std::string(std::string_view(operands) == "%xx, %ww"
+                              ? "%p = graph.contract %xx, %ww batch = [0] x "
+                                "[0] contract = [2] x [1] : "
+                                "(tensor<2x4x5xf64>, tensor<2x5x4xf64>) -> "
+                                "tensor<2x4x4xf64>\n"
+                              : "%p = graph.contract %ww, %xx batch = [0] x "
+                                "[0] contract = [1] x [2] : "
+                                "(tensor<2x5x4xf64>, tensor<2x4x5xf64>) -> "
+                                "tensor<2x4x4xf64>\n") +
+              "%t = math.tanh %p : tensor<2x4x4xf64>\n"
+              "graph.yield %t : tensor<2x4x4xf64>\n"
+              "} : (tensor<3x2x4x5xf64>, tensor<2x5x4xf64>) -> "
+              "tensor<3x2x4x4xf64>"),
+         {{"%y", "tensor<3x2x4x4xf64>"}}});
+  // A loop in a loop: the body multiplies the carried value twice by x.
+  table.push_back(
+      {"graph.scan",
+       {{"h", "2"}, {"x", "3x2"}},
+       "%y = graph.scan 3 inits(%h) sequences(%x) invariants() {\n"
+       "^bb0(%hh: tensor<2xf64>, %xx: tensor<2xf64>):\n"
+       "%i = graph.scan 2 inits(%hh) sequences() invariants(%xx) {\n"
+       "^bb0(%g: tensor<2xf64>, %f: tensor<2xf64>):\n"
+       "%p = arith.mulf %g, %f : tensor<2xf64>\n"
+       "%t = math.tanh %p : tensor<2xf64>\n"
+       "graph.yield %t : tensor<2xf64>\n"
+       "} : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>\n"
+       "%s = arith.addf %i, %xx : tensor<2xf64>\n"
+       "graph.yield %s : tensor<2xf64>\n"
+       "} : (tensor<2xf64>, tensor<3x2xf64>) -> tensor<2xf64>",
+       {{"%y", "tensor<2xf64>"}}});
+}
+
 Table makeTable() {
   Table table;
   addArith(table);
@@ -415,6 +500,7 @@ Table makeTable() {
   addConvolutions(table);
   addPools(table);
   addComposites(table);
+  addScans(table);
   return table;
 }
 

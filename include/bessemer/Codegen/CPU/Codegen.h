@@ -54,6 +54,10 @@ struct CodeBlob {
 /// Number of tiles of a kernel on `target`. 0 for a library call.
 int64_t getTileCount(mlir::Operation *op, const CPUTarget &target);
 
+/// Whether the kernel takes so little time (about a microsecond) that waking a
+/// second thread costs more than it saves.
+bool isSmallKernel(mlir::Operation *op);
+
 /// Compiles and links `kernels`. Errors are emitted at the op.
 mlir::FailureOr<CodeBlob> compileKernels(llvm::ArrayRef<NamedKernel> kernels,
                                          const CPUTarget &target,

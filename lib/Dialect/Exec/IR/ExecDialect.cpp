@@ -51,3 +51,17 @@ LogicalResult ProgramOp::verify() {
     }
   return success();
 }
+
+LogicalResult RepeatOp::verify() {
+  if (static_cast<int64_t>(getCount()) < 1)
+    return emitOpError("expected a count of at least 1, got ")
+           << static_cast<int64_t>(getCount());
+  if (getScratch().size() > 1)
+    return emitOpError("expected at most one slice of scratch, got ")
+           << getScratch().size();
+  if (auto values = getValues();
+      values && values->size() != 3 * getCarried().size())
+    return emitOpError("expected three values per carried slice, got ")
+           << values->size() << " for " << getCarried().size();
+  return success();
+}

@@ -102,11 +102,11 @@ BatchNormTrainOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
 LogicalResult
 DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                          SmallVectorImpl<Value> &operandGradients) {
-  operandGradients.assign(2, Value());
+  operandGradients.assign(getNumOperands(), Value());
   if (resultGradients[0])
-    operandGradients[0] = DropoutOp::create(builder, getLoc(), getX().getType(),
-                                            resultGradients[0], getStep(),
-                                            getRatioAttr(), getIdAttr());
+    operandGradients[0] = DropoutOp::create(
+        builder, getLoc(), getX().getType(), resultGradients[0], getStep(),
+        getMicro(), getRatioAttr(), getIdAttr());
   return success();
 }
 

@@ -109,7 +109,7 @@ FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
   if (ratio >= 1.0)
     return SmallVector<Value>{zero};
   Value random = RandomOp::create(builder, getLoc(), getX().getType(),
-                                  getStep(), getIdAttr());
+                                  getStep(), getMicro(), getIdAttr());
   Value keep =
       e.compare(arith::CmpFPredicate::OGE, random, e.like(random, ratio));
   Value scaled = e.mul(getX(), e.like(getX(), 1.0 / (1.0 - ratio)));

@@ -128,30 +128,43 @@ LogicalResult RegionExpansion::expandElementwise(Operation &op) {
   return success();
 }
 
-/// `value` as constant + sum of coefficients times iteration indices.
-static LogicalResult linearForm(Value value, int64_t factor, int64_t &constant,
-                                SmallVectorImpl<int64_t> &coefficients) {
+namespace {
+/// An element's number: constant + sum of coefficients times iteration indices
+/// + microCoefficient times a scalar operand, the number of a micro-batch.
+struct ElementForm {
+  int64_t constant = 0, microCoefficient = 0;
+  SmallVector<int64_t> coefficients;
+  Value micro;
+};
+} // namespace
+
+static LogicalResult linearForm(Value value, int64_t factor,
+                                ElementForm &form) {
   Operation *op = value.getDefiningOp();
-  if (auto index = dyn_cast_or_null<IndexOp>(op)) {
-    coefficients[index.getDim()] += factor;
+  if (!op) {
+    if (form.micro && form.micro != value)
+      return failure();
+    form.micro = value;
+    form.microCoefficient += factor;
+    return success();
+  }
+  if (auto index = dyn_cast<IndexOp>(op)) {
+    form.coefficients[index.getDim()] += factor;
     return success();
   }
   IntegerAttr attr;
-  if (op && matchPattern(op, m_Constant(&attr))) {
-    constant += factor * attr.getInt();
+  if (matchPattern(op, m_Constant(&attr))) {
+    form.constant += factor * attr.getInt();
     return success();
   }
-  if (auto add = dyn_cast_or_null<arith::AddIOp>(op))
-    return success(
-        succeeded(linearForm(add.getLhs(), factor, constant, coefficients)) &&
-        succeeded(linearForm(add.getRhs(), factor, constant, coefficients)));
-  if (auto mul = dyn_cast_or_null<arith::MulIOp>(op)) {
+  if (auto add = dyn_cast<arith::AddIOp>(op))
+    return success(succeeded(linearForm(add.getLhs(), factor, form)) &&
+                   succeeded(linearForm(add.getRhs(), factor, form)));
+  if (auto mul = dyn_cast<arith::MulIOp>(op)) {
     if (matchPattern(mul.getRhs(), m_Constant(&attr)))
-      return linearForm(mul.getLhs(), factor * attr.getInt(), constant,
-                        coefficients);
+      return linearForm(mul.getLhs(), factor * attr.getInt(), form);
     if (matchPattern(mul.getLhs(), m_Constant(&attr)))
-      return linearForm(mul.getRhs(), factor * attr.getInt(), constant,
-                        coefficients);
+      return linearForm(mul.getRhs(), factor * attr.getInt(), form);
   }
   return failure();
 }
@@ -159,10 +172,11 @@ static LogicalResult linearForm(Value value, int64_t factor, int64_t &constant,
 LogicalResult RegionExpansion::expandRandom(RandomOp op) {
   // graph.random counts the row-major index of its own shape, so `element` must
   // be the row-major index over some iteration dimensions in some order.
-  int64_t constant = 0;
-  SmallVector<int64_t> coefficients(bounds.size(), 0), dims;
-  if (failed(linearForm(op.getElement(), 1, constant, coefficients)) ||
-      constant != 0)
+  ElementForm form;
+  form.coefficients.assign(bounds.size(), 0);
+  ArrayRef<int64_t> coefficients(form.coefficients);
+  SmallVector<int64_t> dims;
+  if (failed(linearForm(op.getElement(), 1, form)) || form.constant != 0)
     return op.emitOpError(
         "expected an element that is a linear form of kern.index to expand");
   for (int64_t dim = 0; dim < static_cast<int64_t>(bounds.size()); ++dim)
@@ -178,12 +192,20 @@ LogicalResult RegionExpansion::expandRandom(RandomOp op) {
                             "over iteration dimensions to expand");
     stride *= bounds[dim];
   }
+  Value micro;
+  if (form.micro) {
+    const Expanded &operand = values[form.micro];
+    if (!operand.dims.empty() || form.microCoefficient != stride)
+      return op.emitOpError("expected the number of a micro-batch times its ")
+             << stride << " elements to expand";
+    micro = operand.tensor;
+  }
   SmallVector<int64_t> shape;
   for (int64_t dim : dims)
     shape.push_back(bounds[dim]);
   Value tensor = graph::RandomOp::create(
       builder, loc, RankedTensorType::get(shape, op.getType()),
-      values[op.getStep()].tensor, op.getIdAttr());
+      values[op.getStep()].tensor, micro, op.getIdAttr());
   values[op.getResult()] = sortDims(tensor, dims);
   return success();
 }

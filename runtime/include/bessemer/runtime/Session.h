@@ -107,7 +107,8 @@ public:
 
   /// Measures every command from now on, from zero.
   void startProfile();
-  /// In the order of the function's commands on target(); empty before
+  /// In the order of the function's commands on target(), a loop (which
+  /// has no time of its own) before the commands in it; empty before
   /// startProfile().
   Expected<std::span<const CommandTime>>
   commandTimes(std::string_view function) const;

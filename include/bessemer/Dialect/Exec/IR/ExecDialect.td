@@ -21,7 +21,8 @@ def Exec_Dialect : Dialect {
     one kern op, the source from which Codegen makes machine code; kernels that
     are equal are one `exec.kernel`.
 
-    Commands run in order. The verify pass of the level checks that slices lie
+    Commands run in order; an `exec.repeat` runs those of its body again and
+    again, and slices in it may move with the iteration. The verify pass of the level checks that slices lie
     in their arenas, are aligned, and that a command does not read what it
     overwrites in another place.
   }];
@@ -48,14 +49,18 @@ def Exec_SliceAttr : AttrDef<Exec_Dialect, "Slice"> {
   let mnemonic = "slice";
   let summary = "bytes of an arena";
   let description = [{
-    `arena` names an `exec.arena` of the enclosing program.
+    `arena` names an `exec.arena` of the enclosing program. `strides` says how
+    far the slice moves in each iteration of the enclosing `exec.repeat` ops,
+    the outermost first; inner ones that are left out do not move it.
 
     ```mlir
-    #exec.slice<@work[128, 4096]>   // 4096 bytes from offset 128 on
+    #exec.slice<@work[128, 4096]>           // 4096 bytes from offset 128 on
+    #exec.slice<@work[128, 64] by [64]>     // the next 64 in each iteration
     ```
   }];
-  let parameters = (ins "::mlir::FlatSymbolRefAttr":$arena, "int64_t":$offset, "int64_t":$bytes);
-  let assemblyFormat = "`<` $arena `[` $offset `,` $bytes `]` `>`";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$arena, "int64_t":$offset, "int64_t":$bytes,
+    OptionalArrayRefParameter<"int64_t">:$strides);
+  let assemblyFormat = "`<` $arena `[` $offset `,` $bytes `]` (`by` `[` $strides^ `]`)? `>`";
 }
 def Exec_SliceArrayAttr : TypedArrayAttrBase<Exec_SliceAttr, "slices">;
 

@@ -100,7 +100,8 @@ def Exec_ArenaOp : Exec_Op<"arena", [Symbol, HasParent<"ProgramOp">]> {
 /// (model.py:41)`), for traces and errors. `values` has one number per slice,
 /// in order: slices with equal numbers hold the same value, so that
 /// `exec-verify` can tell a clobbered value from the one meant.
-class Exec_Command<string mnemonic> : Exec_Op<mnemonic, [HasParent<"ProgramOp">]> {
+class Exec_Command<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, !listconcat([ParentOneOf<["ProgramOp", "RepeatOp"]>], traits)> {
   dag commandAttrs = (ins OptionalAttr<StrAttr>:$label,
                           OptionalAttr<DenseI64ArrayAttr>:$values);
 }
@@ -137,6 +138,29 @@ def Exec_FillOp : Exec_Command<"fill"> {
   let summary = "repeats `pattern` (of `width` bytes) over a slice";
   let arguments = !con((ins Exec_SliceAttr:$to, I64Attr:$pattern, I64Attr:$width), commandAttrs);
   let assemblyFormat = "$to `pattern` `=` $pattern `width` `=` $width attr-dict";
+}
+
+def Exec_RepeatOp : Exec_Command<"repeat", [SingleBlock, NoTerminator]> {
+  let summary = "runs its commands `count` times";
+  let description = [{
+    `scratch` is the part of the work arena that the body's temporaries share;
+    none of them outlives its iteration. `carried` are the slices of values that
+    an iteration leaves for the next. Their `values` are triples: the number of
+    the value that is there before the loop, the one it goes by at the start of
+    an iteration and after the loop, and the one that the body leaves there.
+
+    ```mlir
+    exec.repeat 3 scratch = [#exec.slice<@work[0, 64]>] carried = [#exec.slice<@work[64, 8]>] {
+      exec.launch @map_2_add operands = [#exec.slice<@work[64, 8]>, #exec.slice<@in0[0, 8] by [8]>,
+        #exec.slice<@work[64, 8]>] {values = array<i64: 4, 0, 5>}
+    } {values = array<i64: 3, 4, 5>}
+    ```
+  }];
+  let arguments = !con((ins I64Attr:$count, Exec_SliceArrayAttr:$scratch,
+                            Exec_SliceArrayAttr:$carried), commandAttrs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count `scratch` `=` $scratch `carried` `=` $carried $body attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // BESSEMER_DIALECT_EXEC_IR_EXECOPS_TD

@@ -109,17 +109,18 @@ def Graph_BatchNormGradOp : Graph_BackwardCompositeOp<"batch_norm_grad"> {
 def Graph_DropoutOp : Graph_CompositeOp<"dropout"> {
   let summary = "zeroes elements at random and scales the others by 1 / (1 - ratio)";
   let description = [{
-    Element i is kept when `graph.random` of the same step and id is at least
-    `ratio`. Its gradient is the same op on dy. `@predict` and `@eval_step`
+    Element i is kept when `graph.random` of the same step, micro-batch and id
+    is at least `ratio`. Its gradient is the same op on dy. `@predict` and `@eval_step`
     hold none.
 
     ```mlir
     %y = graph.dropout %x, %step {ratio = 0.5 : f64, id = 3 : i64} : (tensor<32x84xf32>, !graph.step) -> tensor<32x84xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_StepType:$step, F64Attr:$ratio, I64Attr:$id);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_StepType:$step,
+    Optional<Graph_MicroStep>:$micro, F64Attr:$ratio, I64Attr:$id);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $step attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $step (`micro` $micro^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

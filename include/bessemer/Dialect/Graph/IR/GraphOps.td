@@ -25,6 +25,8 @@ class Graph_PureOp<string mnemonic, list<Trait> traits = []>
 def Graph_Tensor : StaticShapeTensorOf<[AnyType]>;
 def Graph_FloatTensor : StaticShapeTensorOf<[AnyFloat]>;
 def Graph_IntTensor : StaticShapeTensorOf<[AnySignlessInteger]>;
+/// The number of a micro-batch, where a step has several.
+def Graph_MicroStep : 0DTensorOf<[I64]>;
 
 //===----------------------------------------------------------------------===//
 // State and the step block
@@ -324,16 +326,24 @@ def Graph_RandomOp : Graph_Op<"random", [Pure]> {
     shifted right by 8, times 2^-24. It depends on nothing else: not on device,
     fusion, sharding or thread count.
 
+    With gradient accumulation the result is micro-batch `micro` of the step's
+    batch: its elements count from `micro` times their number on, as if the
+    whole batch had been made at once.
+
     ```mlir
     %u = graph.random %step id = 3 : tensor<32x84xf32>
+    %v = graph.random %step micro %k : tensor<i64> id = 3 : tensor<32x84xf32>
     ```
   }];
-  let arguments = (ins Graph_StepType:$step, I64Attr:$id);
+  let arguments = (ins Graph_StepType:$step, Optional<Graph_MicroStep>:$micro, I64Attr:$id);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$step `id` `=` $id attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    $step (`micro` $micro^ `:` type($micro))? `id` `=` $id attr-dict `:` type($result)
+  }];
 }
 
 include "bessemer/Dialect/Graph/IR/GraphData.td"
 include "bessemer/Dialect/Graph/IR/GraphComposites.td"
+include "bessemer/Dialect/Graph/IR/GraphControl.td"
 
 #endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
