@@ -180,6 +180,7 @@ void addLinearHandlers(HandlerTable &table);
 void addLookupHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
 void addPieceHandlers(HandlerTable &table);
+void addRecurrentHandlers(HandlerTable &table);
 void addReduceHandlers(HandlerTable &table);
 void addResizeHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);

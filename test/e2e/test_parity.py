@@ -11,7 +11,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PARITY = os.environ.get("BESSEMER_PARITY", os.path.join(os.path.dirname(ROOT), "shared", "parity"))
 CASES = ["mlp", "mlp.legacy", "mlp_mse", "mlp_bcelogits", "lenet", "resnet_mini", "resnet_mini.legacy",
-         "nanogpt_sdpa", "bert_tiny", "vit_tiny_hf", "dlrm"]
+         "nanogpt_sdpa", "bert_tiny", "vit_tiny_hf", "dlrm", "lstm_lm"]
 
 
 @pytest.mark.skipif(not os.path.isdir(PARITY), reason="no parity cases beside the checkout")
