@@ -43,6 +43,8 @@ ingest::bindDimensions(onnx::GraphProto &graph,
 
   std::vector<Symbol> symbols;
   std::vector<std::pair<std::string, int64_t>> fixedBatch;
+  /// The symbol of dimension 0 of the first input: what accumulation splits.
+  std::optional<std::string> splitSymbol;
   for (onnx::ValueInfoProto &input : *graph.mutable_input()) {
     if (!llvm::is_contained(inputs, input.name()))
       continue;
@@ -59,6 +61,8 @@ ingest::bindDimensions(onnx::GraphProto &graph,
     for (int axis = 0; axis < shape.dim_size(); ++axis) {
       auto &dimension = *shape.mutable_dim(axis);
       std::string name = symbolOf(dimension, input.name(), axis);
+      if (!splitSymbol)
+        splitSymbol = name;
       if (name.empty()) {
         if (axis == 0)
           fixedBatch.emplace_back(input.name(), dimension.dim_value());
@@ -107,6 +111,17 @@ ingest::bindDimensions(onnx::GraphProto &graph,
   if (batch && *batch <= 0)
     fail("the batch is given as " + std::to_string(*batch) +
          "; expected a positive number");
+  // The model computes one of several micro-batches.
+  auto microBatch = [&](int64_t size) {
+    if (size % options.accumulate == 0)
+      return size / options.accumulate;
+    fail("batch " + std::to_string(size) + " does not split into " +
+         std::to_string(options.accumulate) + " equal micro-batches");
+    return size;
+  };
+  bool isFixed = splitSymbol && splitSymbol->empty();
+  if (batch && isFixed && options.accumulate > 1)
+    batch = microBatch(*batch);
 
   std::map<std::string, int64_t> bound;
   for (const Symbol &symbol : symbols) {
@@ -125,8 +140,9 @@ ingest::bindDimensions(onnx::GraphProto &graph,
       continue;
     }
     bound[symbol.name] = *value;
+    int64_t size = symbol.name == splitSymbol ? microBatch(*value) : *value;
     for (auto *place : symbol.places)
-      place->set_dim_value(*value); // a oneof: also clears the symbol
+      place->set_dim_value(size); // a oneof: also clears the symbol
   }
 
   // A batch for a model that has one already. Inputs whose dimension 0 is

@@ -124,6 +124,7 @@ bool Compilation::import() {
   importOptions.baseDir = options.baseDir;
   importOptions.dims = options.dims;
   importOptions.batch = options.batch;
+  importOptions.accumulate = options.training.accumulate;
   importOptions.train = options.train;
   importOptions.freeze = options.training.freeze;
   ImportDiagnostics messages;

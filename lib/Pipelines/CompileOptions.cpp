@@ -214,6 +214,10 @@ void parse(const json &object, CompileOptions &options) {
          if (*options.training.clipNorm == 0)
            fail(k, "a number above 0", v);
        }},
+      {"accumulate",
+       [&](auto &k, auto &v) {
+         options.training.accumulate = getPositive(k, v);
+       }},
       {"batch_norm_variance",
        [&](auto &k, auto &v) {
          options.training.batchNormVariance =
@@ -284,6 +288,8 @@ void recordSettings(CompileOptions &options) {
     }
     if (training.clipNorm)
       add("clip_norm", text(*training.clipNorm));
+    if (training.accumulate != 1)
+      add("accumulate", std::to_string(training.accumulate));
     if (!options.train.empty())
       add("train", json(options.train).dump());
     if (!training.freeze.empty())
@@ -310,7 +316,7 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
     // Without a loss nothing is trained; what says how would be lost.
     for (const char *key :
          {"optimizer", "clip_norm", "label_smoothing", "ignore_index",
-          "class_axis", "batch_norm_variance", "output_name"})
+          "class_axis", "batch_norm_variance", "output_name", "accumulate"})
       if (!options.hasLoss && object.contains(key) && !object[key].is_null())
         throw RecipeError{std::string("option '") + key +
                           "' needs a loss, got none"};

@@ -376,20 +376,28 @@ LogicalResult FunctionBuilder::buildTrainStep() {
     return failure();
   Location loc = model.getLoc();
   LossBuilder b{builder, loc};
-  Value result;
+  Value sum, count;
   if (!loss) {
-    result = lossOutput(*clone);
+    // Its mean over micro-batches is the best that can be said of it.
+    sum = lossOutput(*clone);
+    count = b.splat(sum, 1.0);
   } else {
     ElementLoss elements = loss->build(builder, loc, clone->outputs[output],
                                        clone->labels, /*withCorrect=*/false);
-    Value sum = b.sumAll(elements.loss);
+    sum = b.sumAll(elements.loss);
     int64_t size =
         cast<RankedTensorType>(elements.loss.getType()).getNumElements();
-    Value count = elements.counted ? b.sumAll(b.indicator(elements.counted))
-                                   : b.splat(sum, static_cast<double>(size));
-    result = b.div(sum, count);
+    count = elements.counted ? b.sumAll(b.indicator(elements.counted))
+                             : b.splat(sum, static_cast<double>(size));
   }
-  finish(*clone, {{"loss", result}});
+  bool isWhole = options.accumulate == 1;
+  Value result = !loss && isWhole ? sum : b.div(sum, count);
+  if (isWhole) {
+    finish(*clone, {{"loss", result}});
+    return success();
+  }
+  finish(*clone, {{"loss", result}, {"count", count}});
+  clone->function.setResultAttr(1, kLossCountAttr, builder.getUnitAttr());
   return success();
 }
 
@@ -451,6 +459,7 @@ struct GraphBuildFunctions
     options.outputName = outputName;
     options.ignoreIndex = ignoreIndex;
     options.labelSmoothing = labelSmoothing;
+    options.accumulate = accumulate;
     options.freeze.assign(freeze.begin(), freeze.end());
     auto report = [&](const Twine &message) {
       getOperation().emitError(message);

@@ -98,8 +98,7 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
                         StringRef range) -> LogicalResult {
     if (value >= low && value <= high)
       return success();
-    return fail("expected " + what + " " + range + ", got " +
-                toText(value));
+    return fail("expected " + what + " " + range + ", got " + toText(value));
   };
   // The largest double below 1.
   const double belowOne = std::nextafter(1.0, 0.0);
@@ -115,6 +114,10 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
   if (options.clipNorm && failed(checkRange("clip_norm", *options.clipNorm,
                                             aboveZero, largest, "above 0")))
     return failure();
+
+  if (options.accumulate < 1)
+    return fail("expected accumulate of at least 1, got " +
+                Twine(options.accumulate));
 
   const OptimizerOptions &optimizer = options.optimizer;
   if (failed(checkRange("weight_decay", optimizer.getWeightDecay(), 0.0,

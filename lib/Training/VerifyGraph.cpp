@@ -99,6 +99,7 @@ LogicalResult bessemer::buildTrainingFunctions(ModuleOp module,
   return success(succeeded(verifyOptions(options, report)) &&
                  succeeded(buildFunctions(module, options)) &&
                  succeeded(differentiate(module)) &&
+                 succeeded(accumulateGradients(module, options.accumulate)) &&
                  succeeded(buildUpdate(module, options)) &&
                  succeeded(verifyGraphLevel(module)));
 }

@@ -67,8 +67,8 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
     dims       sizes of the model's symbolic dimensions, {"batch": 32}
     batch      size of dimension 0 of every input
 
-    Further options have the names of a recipe: clip_norm, train, freeze,
-    class_axis, ignore_index, label_smoothing, batch_norm_variance, strict,
+    Further options have the names of a recipe: accumulate (the parts in which
+    train_step computes its batch), clip_norm, train, freeze, class_axis, ignore_index, label_smoothing, batch_norm_variance, strict,
     dump_dir, verify_numerics, base_dir. Raises bessemer.Error.
     """
     if target is not None:

@@ -63,6 +63,18 @@ class LogSoftmaxNet(nn.Module):
         return F.log_softmax(torch.sigmoid(self.fc(x)) * 3, dim=1)
 
 
+class Recurrent(nn.Module):
+    """The state after the last step, classified."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.rnn = layer
+        self.fc = nn.Linear(layer.hidden_size, 5)
+
+    def forward(self, x):
+        return self.fc(self.rnn(x)[0][:, -1])
+
+
 def classes(count, rows, generator):
     return torch.randint(0, count, (rows,), generator=generator)
 
@@ -90,6 +102,11 @@ CASES = {
     "nll": (LogSoftmaxNet, (9, 6), "nll", lambda g: classes(7, 9, g), [SGD, ADAMW], {}),
     "convnet": (ConvNet, (4, 2, 10, 10), "cross_entropy",
                 lambda g: classes(5, 4, g), [SGD, ADAMW], {}),
+    # Each micro-batch has its own batch statistics.
+    "convnet_accumulated": (ConvNet, (6, 2, 10, 10), "cross_entropy",
+                            lambda g: classes(5, 6, g), [SGD, ADAMW], {"accumulate": 3}),
+    "lstm": (lambda: Recurrent(nn.LSTM(6, 8, 2, batch_first=True)), (5, 7, 6), "cross_entropy",
+             lambda g: classes(5, 5, g), [SGD, ADAMW], {}),
 }
 
 LOSSES = {
@@ -151,8 +168,12 @@ def main():
             losses = []
             for x, t in batches:
                 optimizer.zero_grad()
-                value = LOSSES[loss](model(x), t, options)
-                value.backward()
+                parts = options.get("accumulate", 1)
+                value = 0
+                for part_x, part_t in zip(x.chunk(parts), t.chunk(parts)):
+                    part = LOSSES[loss](model(part_x), part_t, options) / parts
+                    part.backward()
+                    value += part.detach()
                 if "clip_norm" in options:
                     torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip_norm"])
                 optimizer.step()

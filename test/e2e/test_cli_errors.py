@@ -65,7 +65,6 @@ def expect(result, status, *parts):
     (["train", "m.bsm", "--data", "d.npz", "--trace", "t.json"], "--trace"),
     (["compile", "m.onnx", "-o", "o.bsm", "--precision", "bf16"], "f32"),
     (["compile", "m.onnx", "-o", "o.bsm", "--target", "sm_80"], "sm_80"),
-    (["compile", "m.onnx", "-o", "o.bsm", "--accumulate", "4"], "--accumulate"),
     (["compile", "m.onnx", "-o", "o.bsm", "--devices", "2"], "--devices"),
     (["compile", "m.onnx", "-o", "o.bsm", "--mesh", "data=2"], "--mesh"),
     (["compile", "m.onnx", "-o", "o.bsm", "--memory-limit", "1G"], "--memory-limit"),

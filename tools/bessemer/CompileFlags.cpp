@@ -24,6 +24,8 @@ constexpr Flag training[] = {
      nullptr, 0},
     {"clip-norm", FlagKind::Number, "X",
      "scale gradients down to this norm (default: never)", nullptr, 0},
+    {"accumulate", FlagKind::Integer, "N",
+     "compute a batch in N parts, one after the other (1)", nullptr, 1},
     {"train", FlagKind::List, "GLOB,...", "initializers to train"},
     {"freeze", FlagKind::List, "GLOB,...", "initializers to keep as they are"},
     {"class-axis", FlagKind::Integer, "N",
@@ -61,8 +63,6 @@ constexpr Flag later[] = {
     {"devices", FlagKind::Integer, "N", "several devices", nullptr, 1},
     {"mesh", FlagKind::Pairs, "AXIS=N", "a device mesh"},
     {"memory-limit", FlagKind::Text, "BYTES", "limit of the device memory"},
-    {"accumulate", FlagKind::Integer, "N",
-     "gradient accumulation over N micro-batches, more than 1", nullptr, 1},
     {"pass-plugin", FlagKind::Text, "FILE.so", "an MLIR pass plugin"},
 };
 
@@ -121,8 +121,6 @@ Status checkSupported(const Arguments &arguments) {
       return refuse("target", "this version makes code for the CPU only (cpu, "
                               "cpu:x86-64-v3, cpu:x86-64-v4), got '" +
                                   target + "'");
-  if (arguments.integer("accumulate", 1) > 1)
-    return refuse("accumulate", "this version does not accumulate gradients");
   if (arguments.integer("devices", 1) > 1 || arguments.has("mesh"))
     return refuse(arguments.has("mesh") ? "mesh" : "devices",
                   "this version trains on one device");

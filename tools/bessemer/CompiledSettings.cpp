@@ -47,9 +47,12 @@ public:
 
   /// The batch is dimension 0 of the inputs.
   Status checkBatch(int64_t given) const {
+    // With accumulation that is the batch of a training step.
+    const bool isSplit = program.setting("accumulate").has_value();
     for (const runtime::FunctionInfo &function : program.functions())
       for (const runtime::ValueInfo &input : function.inputs)
-        if (!input.type.shape.empty() && given != input.type.shape[0])
+        if ((!isSplit || function.name == "train_step") &&
+            !input.type.shape.empty() && given != input.type.shape[0])
           return differs("batch " + std::to_string(input.type.shape[0]),
                          std::to_string(given));
     return {};
@@ -87,6 +90,10 @@ Status checkCompiledSettings(const Arguments &arguments,
       std::string_view name = flag.name;
       // The learning rate is chosen when running.
       if (!arguments.has(flag.name) || name == "lr")
+        continue;
+      // Nor is that a batch is computed at once recorded.
+      if (name == "accumulate" && arguments.integer("accumulate", 1) == 1 &&
+          !program.setting("accumulate"))
         continue;
       SettingCheck check(arguments, program, flag.name);
       if (name == "batch") {

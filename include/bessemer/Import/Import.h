@@ -31,6 +31,9 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims;
   /// The value of dimension 0 of every input.
   std::optional<int64_t> batch;
+  /// The model is imported with this part of the batch (dimension 0 of the
+  /// first input).
+  int64_t accumulate = 1;
   /// Patterns (`*`, `?`, `[...]`) of initializers to train and not to train.
   /// `train` replaces the default choice, `freeze` is applied last.
   std::vector<std::string> train, freeze;

@@ -31,7 +31,10 @@ def GraphBuildFunctions : Pass<"graph-build-functions", "::mlir::ModuleOp"> {
     ListOption<"freeze", "freeze", "std::string",
       "patterns of running statistics to leave as they are">,
     Option<"batchNormVariance", "batch-norm-variance", "std::string", "",
-      "biased or unbiased running variance (default: by producer)">
+      "biased or unbiased running variance (default: by producer)">,
+    Option<"accumulate", "accumulate", "int64_t", "1",
+      "micro-batches of a batch; above 1 @train_step also returns what its "
+      "loss is divided by, for graph-accumulate">
   ];
 }
 
@@ -43,6 +46,21 @@ def GraphDifferentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
     gradients of a value used several times are added in the reverse order of
     its uses.
   }];
+}
+
+def GraphAccumulate : Pass<"graph-accumulate", "::mlir::ModuleOp"> {
+  let summary = "make @train_step a loop over the micro-batches of a batch";
+  let description = [{
+    The function computes loss and gradients of a micro-batch; in the result its
+    inputs are `count` times as large and a `graph.scan` runs the old body on one
+    part after the other. Losses and gradients are summed, divided by the number
+    of the whole batch's elements, so that they are those of the whole batch up
+    to rounding. Running statistics go from micro-batch to micro-batch, and each
+    draws its own part of the batch's random numbers.
+  }];
+  let options = [
+    Option<"count", "count", "int64_t", "1", "number of micro-batches">
+  ];
 }
 
 def GraphBuildUpdate : Pass<"graph-build-update", "::mlir::ModuleOp"> {

@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral kProducerAttr = "graph.producer";
 /// gradient the result is.
 inline constexpr llvm::StringLiteral kGradientAttr = "graph.gradient";
 
+/// Result attribute of `@train_step` until accumulation: the number that the
+/// sum of the batch's losses is divided by.
+inline constexpr llvm::StringLiteral kLossCountAttr = "graph.loss_count";
+
 /// Replaces `@model` by `@predict`, `@eval_step` and `@train_step`; the last
 /// has the forward pass and the loss in training mode and the writes of running
 /// statistics, but no gradients yet.
@@ -28,6 +32,12 @@ llvm::LogicalResult buildFunctions(mlir::ModuleOp module,
 /// with respect to every trainable state that the result depends on, marked
 /// with kGradientAttr, in the order of the states.
 llvm::LogicalResult differentiate(mlir::ModuleOp module);
+
+/// Makes `@train_step` a loop over `count` micro-batches of the size that it
+/// has now: its inputs grow, losses and gradients are summed, running
+/// statistics are updated by one micro-batch after the other. The sum of the
+/// losses is divided by the number of the whole batch.
+llvm::LogicalResult accumulateGradients(mlir::ModuleOp module, int64_t count);
 
 /// Turns the gradients that `@train_step` returns into an optimizer step:
 /// clipping, moments, counters and the writes of all of them.
@@ -41,7 +51,8 @@ llvm::LogicalResult verifyGraphLevel(mlir::ModuleOp module);
 /// Replaces `@model` by `@predict` alone, for a model that is not trained.
 llvm::LogicalResult buildInferenceFunctions(mlir::ModuleOp module);
 
-/// All steps of training in order. Errors are diagnostics at the op or the module.
+/// All steps of training in order. Errors are diagnostics at the op or the
+/// module.
 llvm::LogicalResult buildTrainingFunctions(mlir::ModuleOp module,
                                            const TrainingOptions &options);
 

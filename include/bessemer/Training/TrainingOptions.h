@@ -65,6 +65,9 @@ struct TrainingOptions {
   OptimizerOptions optimizer;
   /// Largest norm of all gradients together; absent: no clipping.
   std::optional<double> clipNorm;
+  /// Micro-batches that a batch is computed in, one after the other; the model
+  /// has the size of one of them.
+  int64_t accumulate = 1;
   /// Patterns (`*`, `?`, `[...]`) of initializers not to train. Parameters were
   /// marked by the import; here a pattern that matches a batch norm's running
   /// mean or variance keeps that batch norm in inference mode.

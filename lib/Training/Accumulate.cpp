@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Gradient accumulation: `@train_step` of a micro-batch becomes a loop over the
+// micro-batches of a batch.
+
+#include "Support.h"
+#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Training/Passes.h"
+#include "bessemer/Training/Training.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+#define DEBUG_TYPE "graph-accumulate"
+
+using namespace mlir;
+using namespace bessemer;
+using namespace bessemer::training;
+
+namespace {
+class Accumulation {
+public:
+  Accumulation(ModuleOp module, func::FuncOp function, int64_t count)
+      : module(module), function(function), count(count),
+        builder(module.getContext()), loc(function.getLoc()) {}
+
+  LogicalResult run();
+
+private:
+  /// A loop under construction. Values from outside become arguments when they
+  /// are first asked for; carried values come first.
+  struct Loop {
+    SmallVector<Value> inits, sequences, invariants;
+    SmallVector<BlockArgument> carried, elements, constants;
+    Region region;
+    IRMapping mapping;
+    Block &block() { return region.front(); }
+  };
+
+  LogicalResult splitArguments();
+  void begin(Loop &loop) { loop.region.emplaceBlock(); }
+  BlockArgument addCarried(Loop &loop, Value init);
+  BlockArgument addSequence(Loop &loop, Value sequence);
+  BlockArgument addInvariant(Loop &loop, Value value);
+  /// A value as it is in the loop.
+  Value inside(Loop &loop, Value value);
+  /// Copies ops into the loop; `ops` are in order.
+  void copyInto(Loop &loop, ArrayRef<Operation *> ops);
+  graph::ScanOp finish(Loop &loop, ValueRange yielded);
+  Value addTo(Loop &loop, Value sum, Value value);
+  /// The region is in no op yet, so that its builder needs the context.
+  OpBuilder atEnd(Loop &loop) {
+    OpBuilder result(builder.getContext());
+    result.setInsertionPointToEnd(&loop.block());
+    return result;
+  }
+  Value zeros(Type type) {
+    return graph::buildSplat(builder, loc, cast<RankedTensorType>(type), 0.0);
+  }
+
+  /// What the loss divides by, for the whole batch.
+  Value totalCount(Value countOfMicroBatch);
+
+  ModuleOp module;
+  func::FuncOp function;
+  const int64_t count;
+  OpBuilder builder;
+  Location loc;
+  /// The micro-batches of an argument that is split, by argument.
+  llvm::MapVector<Value, Value> split;
+};
+} // namespace
+
+/// Arguments get the shape of the whole batch. The batch is dimension 0 of the
+/// first input; inputs with another dimension 0 belong to all micro-batches.
+LogicalResult Accumulation::splitArguments() {
+  Block &block = function.front();
+  std::optional<int64_t> batch;
+  SmallVector<Type> types;
+  builder.setInsertionPointToStart(&block);
+  for (BlockArgument argument : block.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      graph::kNameAttr);
+    bool isLabels = name && name.getValue() == "labels";
+    if (type && type.getRank() > 0 && !batch)
+      batch = type.getDimSize(0);
+    if (!type || type.getRank() == 0 ||
+        (type.getDimSize(0) != *batch && !isLabels)) {
+      types.push_back(argument.getType());
+      continue;
+    }
+    SmallVector<int64_t> whole(type.getShape()), parts(type.getShape());
+    whole[0] *= count;
+    parts.insert(parts.begin(), count);
+    argument.setType(type.clone(whole));
+    types.push_back(argument.getType());
+    split[argument] = graph::buildReshape(builder, loc, argument, parts);
+  }
+  if (split.empty())
+    return function.emitError("expected an input with a batch to accumulate "
+                              "gradients over");
+  function.setType(builder.getFunctionType(types, function.getResultTypes()));
+  return success();
+}
+
+BlockArgument Accumulation::addCarried(Loop &loop, Value init) {
+  loop.inits.push_back(init);
+  loop.carried.push_back(loop.block().addArgument(init.getType(), loc));
+  return loop.carried.back();
+}
+
+BlockArgument Accumulation::addSequence(Loop &loop, Value sequence) {
+  loop.sequences.push_back(sequence);
+  loop.elements.push_back(loop.block().addArgument(
+      graph::ScanOp::elementOf(sequence.getType()), loc));
+  return loop.elements.back();
+}
+
+BlockArgument Accumulation::addInvariant(Loop &loop, Value value) {
+  loop.invariants.push_back(value);
+  loop.constants.push_back(loop.block().addArgument(value.getType(), loc));
+  return loop.constants.back();
+}
+
+Value Accumulation::inside(Loop &loop, Value value) {
+  if (!loop.mapping.contains(value)) {
+    auto parts = split.find(value);
+    loop.mapping.map(value, parts != split.end()
+                                ? addSequence(loop, parts->second)
+                                : addInvariant(loop, value));
+  }
+  return loop.mapping.lookup(value);
+}
+
+void Accumulation::copyInto(Loop &loop, ArrayRef<Operation *> ops) {
+  OpBuilder body = atEnd(loop);
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      inside(loop, operand);
+    body.clone(*op, loop.mapping);
+  }
+}
+
+graph::ScanOp Accumulation::finish(Loop &loop, ValueRange yielded) {
+  OpBuilder end = atEnd(loop);
+  graph::YieldOp::create(end, loc, yielded);
+  auto scan = graph::ScanOp::create(
+      builder, loc, ValueRange(loop.inits).getTypes(), count,
+      /*reverse=*/false, loop.inits, loop.sequences, loop.invariants);
+  Block &body = scan.getBody().emplaceBlock();
+  for (ArrayRef<BlockArgument> list : {ArrayRef<BlockArgument>(loop.carried),
+                                       ArrayRef<BlockArgument>(loop.elements),
+                                       ArrayRef<BlockArgument>(loop.constants)})
+    for (BlockArgument argument : list)
+      argument.replaceAllUsesWith(body.addArgument(argument.getType(), loc));
+  body.getOperations().splice(body.end(), loop.block().getOperations());
+  eraseDeadOps(body);
+  return scan;
+}
+
+Value Accumulation::addTo(Loop &loop, Value sum, Value value) {
+  OpBuilder body = atEnd(loop);
+  return arith::AddFOp::create(body, loc, sum, value);
+}
+
+Value Accumulation::totalCount(Value micro) {
+  auto type = cast<RankedTensorType>(micro.getType());
+  SplatElementsAttr splat;
+  if (matchPattern(micro, m_Constant(&splat)))
+    return graph::buildSplat(builder, loc, type,
+                             splat.getSplatValue<APFloat>().convertToDouble() *
+                                 static_cast<double>(count));
+  // It depends on the labels alone: count before the loop.
+  llvm::SetVector<Operation *> needed;
+  SmallVector<Value> pending{micro};
+  while (!pending.empty())
+    if (Operation *op = pending.pop_back_val().getDefiningOp();
+        op && needed.insert(op))
+      llvm::append_range(pending, op->getOperands());
+  SmallVector<Operation *> ops(needed.begin(), needed.end());
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  Loop loop;
+  begin(loop);
+  Value sum = addCarried(loop, zeros(type));
+  copyInto(loop, ops);
+  Value next = addTo(loop, sum, loop.mapping.lookup(micro));
+  return finish(loop, {next}).getResult(0);
+}
+
+LogicalResult Accumulation::run() {
+  Block &block = function.front();
+  auto terminator = cast<func::ReturnOp>(block.getTerminator());
+  SmallVector<Operation *> ops;
+  SmallVector<graph::WriteOp> writes;
+  llvm::DenseMap<StringAttr, Value> reads;
+  for (Operation &op : block.without_terminator()) {
+    if (auto write = dyn_cast<graph::WriteOp>(op))
+      writes.push_back(write);
+    else if (auto read = dyn_cast<graph::ReadOp>(op))
+      reads[read.getStateAttr().getAttr()] = read;
+    else
+      ops.push_back(&op);
+  }
+  if (failed(splitArguments()))
+    return failure();
+  builder.setInsertionPoint(terminator);
+
+  std::optional<unsigned> countResult;
+  for (unsigned index = 0; index < function.getNumResults(); ++index)
+    if (function.getResultAttr(index, kLossCountAttr))
+      countResult = index;
+  if (!countResult)
+    return function.emitError("expected @train_step to return what its loss "
+                              "is divided by");
+
+  Loop loop;
+  begin(loop);
+  // Sums of the loss and the gradients, and running statistics, which each
+  // micro-batch updates in turn.
+  SmallVector<unsigned> summed;
+  SmallVector<BlockArgument> sums;
+  for (auto [index, value] : llvm::enumerate(terminator.getOperands())) {
+    if (index == *countResult)
+      continue;
+    summed.push_back(index);
+    sums.push_back(addCarried(loop, zeros(value.getType())));
+  }
+  for (graph::WriteOp write : writes) {
+    Value old = reads.lookup(write.getStateAttr().getAttr());
+    if (!old)
+      return write.emitError("expected the old value of ")
+             << write.getStateAttr() << " to be read before it is written";
+    loop.mapping.map(old, addCarried(loop, old));
+  }
+  Value total = totalCount(terminator.getOperand(*countResult));
+  loop.mapping.map(terminator.getOperand(*countResult),
+                   addInvariant(loop, total));
+  // Ops behind the count read the batch's.
+  SmallVector<Operation *> copied;
+  for (Operation *op : ops)
+    if (op != terminator.getOperand(*countResult).getDefiningOp())
+      copied.push_back(op);
+  copyInto(loop, copied);
+
+  // Each micro-batch draws its own part of the batch's random numbers.
+  BlockArgument micro;
+  auto number = [&]() -> Value {
+    if (!micro)
+      micro = addSequence(
+          loop, graph::IotaOp::create(
+                    builder, loc,
+                    RankedTensorType::get({count}, builder.getI64Type()),
+                    builder.getI64IntegerAttr(0)));
+    return micro;
+  };
+  for (auto op : loop.block().getOps<graph::DropoutOp>())
+    op.getMicroMutable().assign(number());
+  for (auto op : loop.block().getOps<graph::RandomOp>())
+    op.getMicroMutable().assign(number());
+
+  SmallVector<Value> yielded;
+  for (auto [index, sum] : llvm::zip_equal(summed, sums))
+    yielded.push_back(
+        addTo(loop, sum, inside(loop, terminator.getOperand(index))));
+  for (graph::WriteOp write : writes)
+    yielded.push_back(inside(loop, write.getValue()));
+  graph::ScanOp scan = finish(loop, yielded);
+
+  // The function returns what was summed, and writes what was carried.
+  SmallVector<Value> results;
+  SmallVector<Attribute> attributes;
+  for (auto [position, index] : llvm::enumerate(summed)) {
+    results.push_back(scan.getResult(position));
+    attributes.push_back(builder.getDictionaryAttr(
+        function_interface_impl::getResultAttrs(function, index)));
+  }
+  for (auto [position, write] : llvm::enumerate(writes)) {
+    write.getValueMutable().assign(scan.getResult(summed.size() + position));
+    write->moveBefore(terminator);
+  }
+  terminator->setOperands(results);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(),
+                                           TypeRange(ValueRange(results))));
+  function.setResAttrsAttr(builder.getArrayAttr(attributes));
+  eraseDeadOps(block);
+  return success();
+}
+
+LogicalResult bessemer::accumulateGradients(ModuleOp module, int64_t count) {
+  if (count == 1)
+    return success();
+  auto function = module.lookupSymbol<func::FuncOp>("train_step");
+  if (!function || !function.getBody().hasOneBlock())
+    return module.emitError("expected a function @train_step");
+  return Accumulation(module, function, count).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace bessemer {
+#define GEN_PASS_DEF_GRAPHACCUMULATE
+#include "bessemer/Training/Passes.h.inc"
+} // namespace bessemer
+
+namespace {
+struct GraphAccumulate : bessemer::impl::GraphAccumulateBase<GraphAccumulate> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (count < 1) {
+      getOperation().emitError("expected a count of at least 1, got ")
+          << static_cast<int64_t>(count);
+      return signalPassFailure();
+    }
+    if (failed(accumulateGradients(getOperation(), count)))
+      signalPassFailure();
+  }
+};
+} // namespace

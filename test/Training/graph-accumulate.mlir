@@ -1,0 +1,41 @@
+// RUN: bessemer-opt %s --graph-accumulate=count=4 | FileCheck %s
+
+// A step of three rows becomes a loop over four times three: what is returned
+// is summed, the statistic goes from part to part, the constant count is that of
+// the whole batch, and random numbers know their part.
+
+graph.state @w parameter trainable : tensor<4xf32> = dense<0.1> : tensor<4xf32>
+graph.state @m statistic : tensor<4xf32> = dense<0.2> : tensor<4xf32>
+
+// CHECK-LABEL: func.func @train_step
+// CHECK-SAME: (%[[X:.*]]: tensor<12x4xf32> {graph.name = "x"}, %[[STEP:.*]]: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<4xf32> {graph.gradient = @w})
+// CHECK-DAG: %[[PARTS:.*]] = tensor.expand_shape %[[X]] {{.*}} into tensor<4x3x4xf32>
+// CHECK-DAG: %[[W:.*]] = graph.read @w
+// CHECK-DAG: %[[M:.*]] = graph.read @m
+// CHECK-DAG: %[[COUNT:.*]] = arith.constant dense<1.200000e+01> : tensor<f32>
+// CHECK-DAG: %[[NUMBERS:.*]] = graph.iota dim = 0 : tensor<4xi64>
+// CHECK: %[[R:.*]]:3 = graph.scan 4 inits(%{{.*}}, %{{.*}}, %[[M]]) sequences(%[[PARTS]], %[[NUMBERS]]) invariants(%[[COUNT]], %[[STEP]], %[[W]]) {
+// CHECK-NEXT: ^bb0(%[[LOSS:.*]]: tensor<f32>, %[[SUM:.*]]: tensor<4xf32>, %[[OLD:.*]]: tensor<4xf32>, %[[PART:.*]]: tensor<3x4xf32>, %[[K:.*]]: tensor<i64>,
+// CHECK: %[[D:.*]] = graph.dropout %[[PART]], %{{.*}} micro %[[K]]
+// CHECK: %[[S:.*]] = graph.reduce sum %[[D]]
+// CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %[[S]]
+// CHECK: %[[LOSSES:.*]] = arith.addf %[[LOSS]],
+// CHECK: %[[SUMS:.*]] = arith.addf %[[SUM]],
+// CHECK: graph.yield %[[LOSSES]], %[[SUMS]], %[[NEW]]
+// CHECK: graph.write @m, %[[R]]#2
+// CHECK: return %[[R]]#0, %[[R]]#1
+func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count}, tensor<4xf32> {graph.gradient = @w}) {
+  %w = graph.read @w : tensor<4xf32>
+  %m = graph.read @m : tensor<4xf32>
+  %d = graph.dropout %x, %step {ratio = 0.5 : f64, id = 0 : i64} : (tensor<3x4xf32>, !graph.step) -> tensor<3x4xf32>
+  %s = graph.reduce sum %d dims = [0] : tensor<3x4xf32> -> tensor<4xf32>
+  %p = arith.mulf %s, %w : tensor<4xf32>
+  %sum = graph.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+  %count = arith.constant dense<3.0> : tensor<f32>
+  %loss = arith.divf %sum, %count : tensor<f32>
+  %n = graph.broadcast %count dims = [] : tensor<f32> -> tensor<4xf32>
+  %g = arith.divf %s, %n : tensor<4xf32>
+  %new = arith.addf %m, %s : tensor<4xf32>
+  graph.write @m, %new : tensor<4xf32>
+  return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<4xf32>
+}

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradient accumulation: a batch computed in parts is the batch."""
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import bessemer
+from models import make_model
+
+# Models without batch norm: PyTorch's results of the whole batch hold. Of six
+# rows the ignored ones are 1 and 4, so that with two parts each has one, with
+# three the last has none.
+CASES = [("mlp_cross_entropy", 3, 2), ("mlp_cross_entropy", 3, 6), ("mlp_ignored_smoothed", 1, 2),
+         ("mlp_ignored_smoothed", 0, 3), ("mlp_clipped", 1, 3), ("nll", 0, 3)]
+
+
+@pytest.mark.parametrize("name,optimizer,parts", CASES)
+def test_parts_make_the_whole(golden, name, optimizer, parts):
+    case = golden(name)
+    session = case.compile(optimizer, accumulate=parts).session()
+    for step, want in enumerate(case.case["losses"][optimizer]):
+        loss = session.train_step(case.batch(step))["loss"]
+        assert loss == pytest.approx(want, rel=1e-5, abs=1e-6), f"step {step}"
+    states = session.state_dict()
+    for key in case.data.files:
+        prefix = f"final.{optimizer}."
+        if key.startswith(prefix):
+            want = case.data[key]
+            np.testing.assert_allclose(states[key[len(prefix):]], want, rtol=2e-4,
+                                       atol=1e-5 * max(1e-3, np.abs(want).max()) + 2e-6, err_msg=key)
+
+
+def dropout_model():
+    """loss = mean(dropout(x w)^2) over any number of rows, a weight per column."""
+    nodes = [helper.make_node("Mul", ["x", "w"], ["a"]),
+             helper.make_node("Dropout", ["a", "ratio", "mode"], ["d"]),
+             helper.make_node("Mul", ["d", "d"], ["s"]),
+             helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0)]
+    return make_model(nodes, [("x", "f", ["batch", 16])], [("loss", "f", [])],
+                      {"w": np.linspace(1, 2, 16, dtype=np.float32), "ratio": np.float32(0.3),
+                       "mode": np.bool_(True)})
+
+
+def test_random_numbers_are_those_of_the_batch():
+    x = np.random.default_rng(0).random((24, 16), np.float32)
+    results = []
+    for parts in (1, 4):
+        program = bessemer.compile(dropout_model(), loss="output:loss", train=["w"], batch=24, accumulate=parts,
+                                   optimizer={"kind": "sgd", "lr": 0.1})
+        session = program.session(seed=5)
+        losses = [session.train_step({"x": x})["loss"] for _ in range(3)]
+        results.append((losses, session.state_dict()["w"]))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5)
+    assert len(set(results[0][0])) == 3
+
+
+def test_memory_falls_and_threads_do_not_matter(golden):
+    case = golden("convnet_accumulated")
+    work, finals = {}, []
+    for parts in (1, 3):
+        program = case.compile(0, accumulate=parts)
+        session = program.session(threads=1)
+        work[parts] = session.memory()["work"]
+    # Activations are a third; parameters' gradients are not.
+    assert work[3] < 0.6 * work[1]
+    program = bessemer.compile(dropout_model(), loss="output:loss", train=["w"], batch=24, accumulate=3)
+    for threads in (1, 2):
+        session = program.session(threads=threads)
+        x = np.random.default_rng(0).random((24, 16), np.float32)
+        finals.append((session.train_step({"x": x})["loss"], session.state_dict()["w"].tobytes()))
+    assert finals[0] == finals[1]
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (dict(batch=7, accumulate=2), "batch 7 does not split into 2 equal micro-batches"),
+    (dict(batch=6, accumulate=0), "accumulate"),
+])
+def test_wrong_parts_are_refused(golden, arguments, message):
+    case = golden("mlp_cross_entropy")
+    with pytest.raises(bessemer.Error, match=message):
+        bessemer.compile(case.model, loss="cross_entropy", **arguments)
