@@ -2,7 +2,7 @@
 //
 // The hoist-from-scan pass: work of a loop that is better done before it.
 
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/Scan.h"
 #include "bessemer/Fusion/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
@@ -98,8 +98,8 @@ struct HoistProduct : OpRewritePattern<graph::ContractOp> {
   LogicalResult matchAndRewrite(graph::ContractOp op,
                                 PatternRewriter &rewriter) const override {
     auto scan = dyn_cast<ScanOp>(op->getParentOp());
-    if (!scan)
-      return rewriter.notifyMatchFailure(op, "not in a loop");
+    if (!scan || scan->hasAttr(graph::kMicroBatchesAttr))
+      return rewriter.notifyMatchFailure(op, "not in a loop over steps");
     auto isSequence = [&](Value value) {
       return isArgumentOf(value, scan.getSequenceArguments());
     };

@@ -4,7 +4,7 @@
 // micro-batches of a batch.
 
 #include "Support.h"
-#include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/Scan.h"
 #include "bessemer/Training/Passes.h"
 #include "bessemer/Training/Training.h"
 #include "mlir/IR/IRMapping.h"
@@ -148,6 +148,7 @@ graph::ScanOp Accumulation::finish(Loop &loop, ValueRange yielded) {
   auto scan = graph::ScanOp::create(
       builder, loc, ValueRange(loop.inits).getTypes(), count,
       /*reverse=*/false, loop.inits, loop.sequences, loop.invariants);
+  scan->setAttr(graph::kMicroBatchesAttr, builder.getUnitAttr());
   Block &body = scan.getBody().emplaceBlock();
   for (ArrayRef<BlockArgument> list : {ArrayRef<BlockArgument>(loop.carried),
                                        ArrayRef<BlockArgument>(loop.elements),

@@ -66,3 +66,17 @@ func.func @orient(%w: tensor<4x4xf32>, %h: tensor<2x4xf32>) -> tensor<2x4xf32> {
   } : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   return %r : tensor<2x4xf32>
 }
+
+// Of micro-batches only one is computed at a time.
+// CHECK-LABEL: func.func @micro_batches
+// CHECK-NEXT: graph.scan 3 inits(%{{.*}}) sequences(%{{.*}}) invariants(%{{.*}}) attributes {graph.micro_batches} {
+// CHECK: graph.contract {{.*}} -> tensor<2x4xf32>
+func.func @micro_batches(%x: tensor<3x2x5xf32>, %w: tensor<4x5xf32>, %h: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %r = graph.scan 3 inits(%h) sequences(%x) invariants(%w) attributes {graph.micro_batches} {
+  ^bb0(%c: tensor<2x4xf32>, %e: tensor<2x5xf32>, %v: tensor<4x5xf32>):
+    %p = graph.contract %e, %v batch = [] x [] contract = [1] x [1] : (tensor<2x5xf32>, tensor<4x5xf32>) -> tensor<2x4xf32>
+    %s = arith.addf %c, %p : tensor<2x4xf32>
+    graph.yield %s : tensor<2x4xf32>
+  } : (tensor<2x4xf32>, tensor<3x2x5xf32>, tensor<4x5xf32>) -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}

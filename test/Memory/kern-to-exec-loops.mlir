@@ -14,7 +14,7 @@
 // CHECK-NEXT: exec.launch @map_16_neg operands = [#exec.slice<@in0[128, 64] by[-64]>, #exec.slice<@work[0, 64]>]
 // CHECK-NEXT: exec.launch @map_16_add operands = [#exec.slice<@out0[0, 64]>, #exec.slice<@work[0, 64]>, #exec.slice<@out0[0, 64]>]
 // CHECK-NEXT: exec.copy <@out0[0, 64]> to <@out1[128, 64] by[-64]>
-// CHECK-NEXT: }
+// CHECK-NEXT: } {values = array<i64: [[SUM:[0-9]+]], [[SUM]], {{[0-9]+}}>}
 func.func @sums(%x: tensor<3x16xf32>, %init: tensor<16xf32>) -> (tensor<16xf32>, tensor<3x16xf32>) {
   %total, %sums = graph.scan 3 reverse inits(%init) sequences(%x) invariants() {
   ^bb0(%sum: tensor<16xf32>, %element: tensor<16xf32>):
@@ -33,17 +33,19 @@ func.func @sums(%x: tensor<3x16xf32>, %init: tensor<16xf32>) -> (tensor<16xf32>,
   return %total, %sums : tensor<16xf32>, tensor<3x16xf32>
 }
 
-// A constant start is filled in and lies in no arena. Two carried values that
-// change places need a temporary: the old value of one is saved before the
-// other overwrites it, and each ends as a copy.
+// A constant start is filled in and lies in no arena. Two carried values change
+// places through one temporary: the old value of one is saved, the other copied
+// there, and what was saved copied in the end.
 
 // CHECK-LABEL: exec.program @swap
 // CHECK-NOT: constant
 // CHECK: exec.fill <@out0[0, 64]> pattern = 1065353216 width = 4
 // CHECK: exec.copy <@in0[0, 64]> to <@out1[0, 64]>
-// CHECK-NEXT: exec.repeat 5 scratch = [#exec.slice<@work[0, {{[0-9]+}}]>] carried = [#exec.slice<@out0[0, 64]>, #exec.slice<@out1[0, 64]>] {
-// CHECK-COUNT-2: exec.copy <@out{{.}}[0, 64]> to <@work
-// CHECK-COUNT-2: exec.copy <@work{{.*}}> to <@out{{.}}[0, 64]>
+// CHECK-NEXT: exec.repeat 5 scratch = [#exec.slice<@work[0, 64]>] carried = [#exec.slice<@out0[0, 64]>, #exec.slice<@out1[0, 64]>] {
+// CHECK-NEXT: exec.copy <@out1[0, 64]> to <@work[0, 64]> {values = array<i64: [[OLD1:[0-9]+]], [[SAVED1:[0-9]+]]>}
+// CHECK-NEXT: exec.copy <@out0[0, 64]> to <@out1[0, 64]> {values = array<i64: [[OLD0:[0-9]+]], [[SAVED0:[0-9]+]]>}
+// CHECK-NEXT: exec.copy <@work[0, 64]> to <@out0[0, 64]>
+// CHECK-NEXT: } {values = array<i64: [[OLD0]], [[OLD0]], [[SAVED1]], [[OLD1]], [[OLD1]], [[SAVED0]]>}
 func.func @swap(%b: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
   %one = arith.constant dense<1.0> : tensor<16xf32>
   %r:2 = graph.scan 5 inits(%one, %b) sequences() invariants() {

@@ -14,7 +14,7 @@ graph.state @m statistic : tensor<4xf32> = dense<0.2> : tensor<4xf32>
 // CHECK-DAG: %[[M:.*]] = graph.read @m
 // CHECK-DAG: %[[COUNT:.*]] = arith.constant dense<1.200000e+01> : tensor<f32>
 // CHECK-DAG: %[[NUMBERS:.*]] = graph.iota dim = 0 : tensor<4xi64>
-// CHECK: %[[R:.*]]:3 = graph.scan 4 inits(%{{.*}}, %{{.*}}, %[[M]]) sequences(%[[PARTS]], %[[NUMBERS]]) invariants(%[[COUNT]], %[[STEP]], %[[W]]) {
+// CHECK: %[[R:.*]]:3 = graph.scan 4 inits(%{{.*}}, %{{.*}}, %[[M]]) sequences(%[[PARTS]], %[[NUMBERS]]) invariants(%[[COUNT]], %[[STEP]], %[[W]]) attributes {graph.micro_batches} {
 // CHECK-NEXT: ^bb0(%[[LOSS:.*]]: tensor<f32>, %[[SUM:.*]]: tensor<4xf32>, %[[OLD:.*]]: tensor<4xf32>, %[[PART:.*]]: tensor<3x4xf32>, %[[K:.*]]: tensor<i64>,
 // CHECK: %[[D:.*]] = graph.dropout %[[PART]], %{{.*}} micro %[[K]]
 // CHECK: %[[S:.*]] = graph.reduce sum %[[D]]

@@ -165,6 +165,7 @@ struct DropUnused : OpRewritePattern<ScanOp> {
         op.getLength(), op.getReverse(), pick(op.getInits(), needs.carried),
         pick(op.getSequences(), needs.sequences),
         pick(op.getInvariants(), needs.invariants));
+    scan->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     // Ops that are not needed go with their arguments.
     Block &body = op.getBlock();
     rewriter.setInsertionPoint(body.getTerminator());
