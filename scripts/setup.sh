@@ -19,7 +19,7 @@ packages=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools libclang-rt-22-dev
   libprotobuf-dev protobuf-compiler libflatbuffers-dev flatbuffers-compiler
   libdnnl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev
-  libgtest-dev libgmock-dev dataset-fashion-mnist
+  libgtest-dev libgmock-dev dataset-fashion-mnist bible-kjv
 )
 missing=()
 for package in "${packages[@]}"; do
