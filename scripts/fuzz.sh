@@ -20,6 +20,10 @@ harnesses=(artifact checkpoint data onnx options recipe)
 [ "${1:-all}" = all ] || harnesses=("$1")
 seconds=${2:-600}
 
+if ! command -v clang++-22 >/dev/null; then
+  echo "fuzz: expected clang++-22 (Debian packages clang-22 and libclang-rt-22-dev), found none" >&2
+  exit 1
+fi
 [ -f "$build/build.ninja" ] || cmake --preset fuzz -B "$build" ${ONNX_SDIST:+-DONNX_SDIST="$ONNX_SDIST"} >/dev/null
 ninja -C "$build" -j"${JOBS:-2}" "${harnesses[@]/#/fuzz_}"
 python=${PYTHON:-.venv/bin/python}

@@ -15,7 +15,7 @@ build=${BUILD:-build}
 jobs=${JOBS:-2}
 
 packages=(
-  build-essential ccache cmake git ninja-build python3-dev python3-pip python3-venv
+  build-essential ccache cmake git ninja-build pkg-config python3-dev python3-pip python3-venv
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools libclang-rt-22-dev
   libprotobuf-dev protobuf-compiler libflatbuffers-dev flatbuffers-compiler
   libdnnl-dev libcli11-dev nlohmann-json3-dev libyaml-cpp-dev zlib1g-dev

@@ -18,8 +18,8 @@ enum class Layout {
 };
 
 /// Nothing when a row of shape `row` cannot feed an input row of shape `input`.
-BESSEMER_RUNTIME_EXPORT std::optional<Layout>
-matchLayout(std::span<const int64_t> row, std::span<const int64_t> input);
+std::optional<Layout> matchLayout(std::span<const int64_t> row,
+                                  std::span<const int64_t> input);
 
 } // namespace data
 

@@ -42,7 +42,7 @@ struct Batch {
 };
 
 /// One consumer; the thread ends with the object.
-class BESSEMER_RUNTIME_EXPORT BatchLoader {
+class BatchLoader {
 public:
   /// Training data with fewer rows than a batch is an error.
   static Expected<std::unique_ptr<BatchLoader>>
@@ -62,7 +62,6 @@ private:
 
 /// The order of an epoch: a permutation of [0, rows) that depends on seed and
 /// epoch only (Fisher-Yates driven by Philox4x32-10).
-BESSEMER_RUNTIME_EXPORT std::vector<int64_t>
-shuffledRows(int64_t rows, uint64_t seed, uint64_t epoch);
+std::vector<int64_t> shuffledRows(int64_t rows, uint64_t seed, uint64_t epoch);
 
 } // namespace bessemer::runtime

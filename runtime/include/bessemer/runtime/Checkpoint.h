@@ -37,30 +37,27 @@ struct TrainerState {
 };
 
 /// 16 hexadecimal digits that tell one artifact from another.
-BESSEMER_RUNTIME_EXPORT std::string artifactHash(const Program &program);
+std::string artifactHash(const Program &program);
 
 /// Writes all state, and `trainer` unless null, to the directory, whole or not
 /// at all: a checkpoint that is already there stays until the new one is
 /// durable. A directory that holds anything else is left alone: an error.
-BESSEMER_RUNTIME_EXPORT Status
-saveCheckpoint(const std::string &directory, const Session &session,
-               const TrainerState *trainer = nullptr);
+Status saveCheckpoint(const std::string &directory, const Session &session,
+                      const TrainerState *trainer = nullptr);
 
 /// Reads the state into the session. A missing or extra state, another type, a
 /// wrong size or a wrong checksum is an error that names it; the session then
 /// keeps its state. The directory may be one that findCheckpoint looks into.
 /// Nothing is returned when there is state only.
-BESSEMER_RUNTIME_EXPORT Expected<std::optional<TrainerState>>
+Expected<std::optional<TrainerState>>
 loadCheckpoint(const std::string &directory, Session &session);
 
 /// The checkpoint that `directory` is, or holds as "last" (as the directory of
 /// a training run does); nothing when there is none.
-BESSEMER_RUNTIME_EXPORT std::optional<std::string>
-findCheckpoint(const std::string &directory);
+std::optional<std::string> findCheckpoint(const std::string &directory);
 
 /// The path of a checkpoint's state file. After a crash on a file system that
 /// cannot exchange directories it is in "DIRECTORY.old".
-BESSEMER_RUNTIME_EXPORT std::string
-checkpointStateFile(const std::string &directory);
+std::string checkpointStateFile(const std::string &directory);
 
 } // namespace bessemer::runtime

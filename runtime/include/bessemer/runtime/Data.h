@@ -35,15 +35,13 @@ struct NamedArray {
 /// one is seen from the first bytes. The arrays of an .npz have its members'
 /// names, a single array has the file's name up to its first dot. Uncompressed
 /// row-major little-endian elements stay in the mapped file.
-BESSEMER_RUNTIME_EXPORT Expected<std::vector<NamedArray>>
-readArrays(const std::string &path);
+Expected<std::vector<NamedArray>> readArrays(const std::string &path);
 
 /// Writes a .npy file (version 1.0), whole or not at all.
-BESSEMER_RUNTIME_EXPORT Status writeNpy(const std::string &path,
-                                        const TensorView &value);
+Status writeNpy(const std::string &path, const TensorView &value);
 
 /// Named columns; dimension 0 of each counts rows.
-class BESSEMER_RUNTIME_EXPORT DataSet {
+class DataSet {
 public:
   /// Each spec is "FILE" (its arrays become columns under their names),
   /// "name=FILE" or "name=FILE.npz:array".
@@ -93,7 +91,7 @@ struct BindOptions {
 class BoundColumn;
 
 /// The columns that feed a function, in the order of its inputs.
-class BESSEMER_RUNTIME_EXPORT BoundData {
+class BoundData {
 public:
   /// Errors name the column, what the input expects and what was found.
   static Expected<std::shared_ptr<const BoundData>>

@@ -2,7 +2,6 @@
 // Files that appear whole or not at all.
 #pragma once
 
-#include "bessemer/runtime/Export.h"
 #include "bessemer/runtime/Status.h"
 
 #include <cstddef>
@@ -15,11 +14,9 @@ namespace bessemer::runtime {
 /// Writes the pieces one after the other to a temporary file beside `path`,
 /// syncs it and renames it over `path`, so that a reader (or a crash) sees the
 /// old file or the new one.
-BESSEMER_RUNTIME_EXPORT Status
-writeFileAtomically(const std::string &path,
-                    std::span<const std::span<const std::byte>> pieces);
-BESSEMER_RUNTIME_EXPORT Status writeFileAtomically(const std::string &path,
-                                                   std::string_view text);
+Status writeFileAtomically(const std::string &path,
+                           std::span<const std::span<const std::byte>> pieces);
+Status writeFileAtomically(const std::string &path, std::string_view text);
 
 /// Writes the pieces to a new file and syncs it; it is not yet safe against a
 /// crash until the directory is synced too.
@@ -28,6 +25,6 @@ Status writeFileSynced(const std::string &path,
 /// Makes renames and new names in a directory durable.
 Status syncDirectory(const std::string &path);
 /// Makes the directory and those above it that are missing, each durable.
-BESSEMER_RUNTIME_EXPORT Status createDirectories(const std::string &path);
+Status createDirectories(const std::string &path);
 
 } // namespace bessemer::runtime

@@ -2,7 +2,6 @@
 // A loaded artifact (.bsm): immutable, shared by any number of sessions.
 #pragma once
 
-#include "bessemer/runtime/Export.h"
 #include "bessemer/runtime/Status.h"
 #include "bessemer/runtime/Tensor.h"
 
@@ -44,7 +43,7 @@ enum class StateRole : uint8_t {
 };
 
 /// "parameter", "moment", ...
-BESSEMER_RUNTIME_EXPORT std::string_view roleName(StateRole role);
+std::string_view roleName(StateRole role);
 
 struct StateInfo {
   std::string name;
@@ -60,7 +59,7 @@ struct Setting {
   std::string value;
 };
 
-class BESSEMER_RUNTIME_EXPORT Program {
+class Program {
 public:
   /// Maps and verifies the file. A damaged file is an error that names the
   /// file, the thing, and what was expected and found. Blobs are hashed when

@@ -63,7 +63,7 @@ struct CommandTime {
 
 /// One thread at a time may use a session; several sessions of one program
 /// may run at once in several threads. Nothing is allocated by run().
-class BESSEMER_RUNTIME_EXPORT Session {
+class Session {
 public:
   static Expected<std::unique_ptr<Session>>
   create(std::shared_ptr<const Program> program,
@@ -123,6 +123,6 @@ private:
 /// The library that convolutions call on the CPU, opened as a session opens
 /// it: "oneDNN 2.6.3 (libdnnl.so.2)". The environment variable BESSEMER_ONEDNN
 /// names another file. The error says why there is none.
-BESSEMER_RUNTIME_EXPORT Expected<std::string> convolutionLibrary();
+Expected<std::string> convolutionLibrary();
 
 } // namespace bessemer::runtime

@@ -2,8 +2,6 @@
 // Element types and views of dense row-major tensors.
 #pragma once
 
-#include "bessemer/runtime/Export.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,10 +44,9 @@ constexpr bool isFloat(ElementType type) {
 }
 
 /// "f32", "i64", "bool", ...
-BESSEMER_RUNTIME_EXPORT std::string_view elementName(ElementType type);
+std::string_view elementName(ElementType type);
 /// The inverse of elementName; nothing for an unknown name.
-BESSEMER_RUNTIME_EXPORT std::optional<ElementType>
-elementFromName(std::string_view name);
+std::optional<ElementType> elementFromName(std::string_view name);
 
 /// The element type of a C++ type.
 template <typename T> constexpr ElementType elementTypeOf() {
@@ -80,8 +77,7 @@ template <typename T> constexpr ElementType elementTypeOf() {
 }
 
 /// "f32[32x784]"; "f32[]" for a scalar.
-BESSEMER_RUNTIME_EXPORT std::string typeString(ElementType type,
-                                               std::span<const int64_t> shape);
+std::string typeString(ElementType type, std::span<const int64_t> shape);
 
 /// Element type and static shape; rank 0 is a scalar.
 struct TensorType {

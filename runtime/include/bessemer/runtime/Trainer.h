@@ -28,12 +28,11 @@ struct Schedule {
   double learningRate = 0;
   uint64_t warmupSteps = 0, totalSteps = 0;
 
-  BESSEMER_RUNTIME_EXPORT double at(uint64_t step) const;
+  double at(uint64_t step) const;
 };
 
 /// "constant", "cosine"; nothing for another name.
-BESSEMER_RUNTIME_EXPORT std::optional<ScheduleKind>
-scheduleFromName(std::string_view name);
+std::optional<ScheduleKind> scheduleFromName(std::string_view name);
 
 struct Evaluation {
   /// Mean over all rows that count.
@@ -45,13 +44,12 @@ struct Evaluation {
 
 /// Whether eval_step can take these rows: a model that computes its own loss
 /// (setting loss = output) cannot mask the padding of a last batch.
-BESSEMER_RUNTIME_EXPORT Status checkEvaluation(const Session &session,
-                                               const BoundData &data);
+Status checkEvaluation(const Session &session, const BoundData &data);
 
 /// Runs eval_step over all rows. `stop` non-zero ends it early with an error.
-BESSEMER_RUNTIME_EXPORT Expected<Evaluation>
-evaluate(Session &session, std::shared_ptr<const BoundData> data,
-         const std::atomic<int> *stop = nullptr);
+Expected<Evaluation> evaluate(Session &session,
+                              std::shared_ptr<const BoundData> data,
+                              const std::atomic<int> *stop = nullptr);
 
 /// What is known after a step that was looked at.
 struct StepReport {
@@ -107,15 +105,15 @@ struct TrainSummary {
 
 /// What train() refuses before its first step: options that do not fit each
 /// other, other data than the checkpoint's, another program than its own.
-BESSEMER_RUNTIME_EXPORT Status checkTraining(
-    const Session &session, const BoundData &data, const BoundData *evalData,
-    const TrainerOptions &options, const std::optional<TrainerState> &resume);
+Status checkTraining(const Session &session, const BoundData &data,
+                     const BoundData *evalData, const TrainerOptions &options,
+                     const std::optional<TrainerState> &resume);
 
 /// Trains from `resume` (or from the start) to schedule.totalSteps. Evaluates
 /// on `evalData` (may be null) after each epoch and at the end. The session
 /// must already hold the state that `resume` belongs to. A loss that is not
 /// finite ends the run with an error that names the step.
-BESSEMER_RUNTIME_EXPORT Expected<TrainSummary>
+Expected<TrainSummary>
 train(Session &session, std::shared_ptr<const BoundData> data,
       std::shared_ptr<const BoundData> evalData, const TrainerOptions &options,
       const std::optional<TrainerState> &resume, TrainerListener &listener);
