@@ -107,6 +107,34 @@ Status Checker::checkBlobIndex(const std::string &where, int64_t index) const {
               std::to_string(index));
 }
 
+/// Whether an element can hold the number; floats hold any, if only as an
+/// infinity. To convert another one is undefined.
+static bool holds(format::ElementType type, double value) {
+  auto within = [&](double least, double end) {
+    return value >= least && value < end;
+  };
+  switch (type) {
+  case format::ElementType::i8:
+    return within(-0x1p7, 0x1p7);
+  case format::ElementType::i16:
+    return within(-0x1p15, 0x1p15);
+  case format::ElementType::i32:
+    return within(-0x1p31, 0x1p31);
+  case format::ElementType::i64:
+    return within(-0x1p63, 0x1p63);
+  case format::ElementType::u8:
+    return within(0, 0x1p8);
+  case format::ElementType::u16:
+    return within(0, 0x1p16);
+  case format::ElementType::u32:
+    return within(0, 0x1p32);
+  case format::ElementType::u64:
+    return within(0, 0x1p64);
+  default:
+    return true;
+  }
+}
+
 Status Checker::checkStates() const {
   if (program.state_bytes() > mostBytes)
     return fail("state arena", "at most 2^47 bytes",
@@ -123,6 +151,9 @@ Status Checker::checkStates() const {
     if (!tensorBytes(state.type(), bytes))
       return fail(where, "a valid tensor type",
                   "an unknown element type or an impossible shape");
+    if (state.init_blob() < 0 && !holds(state.type()->element(), state.splat()))
+      return fail(where, "an initial value that its type holds",
+                  std::to_string(state.splat()));
     if (state.offset() % format::artifactAlignment)
       return fail(where, "an offset that is a multiple of 64",
                   std::to_string(state.offset()));

@@ -2,6 +2,7 @@
 // What the loader accepts, shows, and refuses by name.
 #include "TestArtifact.h"
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -51,6 +52,34 @@ TEST(Hash, IsXxh64) {
   EXPECT_EQ(format::hash64("abc", 3), 0x44BC2CF5AD770999ull);
   EXPECT_EQ(format::hash64("Nobody inspects the spammish repetition", 39),
             0xFBCEA83C8A378BF1ull);
+}
+
+TEST_F(Loader, RefusesInitialValuesThatATypeCannotHold) {
+  struct Case {
+    Type type;
+    double least, most, below, above;
+  };
+  // The bounds of two's complement; 2^63 - 1024 is the double below 2^63.
+  const Case cases[] = {
+      {Type::i8, -128, 127, -129, 128},
+      {Type::u16, 0, 65535, -1, 65536},
+      {Type::i64, -0x1p63, 0x1p63 - 1024, -0x1.00001p63, 0x1p63},
+      {Type::u64, 0, 0x1p64 - 2048, -1, 0x1p64}};
+  artifact.addState("n", Type::i8, {}, 0);
+  format::StateT &state = *artifact.program.states.back();
+  for (const Case &c : cases) {
+    state.type->element = c.type;
+    for (double value : {c.least, c.most}) {
+      state.splat = value;
+      EXPECT_TRUE(artifact.load()) << value;
+    }
+    for (double value : {c.below, c.above, double(NAN), -3.25e231}) {
+      state.splat = value;
+      EXPECT_THAT(error(), HasSubstr("state 'n': expected an initial value "
+                                     "that its type holds, got "))
+          << value;
+    }
+  }
 }
 
 TEST_F(Loader, ShowsTheProgram) {
