@@ -57,22 +57,55 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{e.add(scaled, e.broadcast(getBias(), type, {1}))};
 }
 
+/// The sum of `value` over `dims`, accumulated in f64 and rounded once.
+static Value sumInDouble(Emitter &e, Value value, ArrayRef<int64_t> dims) {
+  RankedTensorType type = e.typeOf(value);
+  Type f64 = e.builder.getF64Type();
+  Value wide = value;
+  if (type.getElementType() != f64)
+    wide = arith::ExtFOp::create(e.builder, e.loc, type.clone(f64), value);
+  return e.reduce(ReduceKind::Sum, wide, dims);
+}
+
+/// `value` rounded to the element type of `type`.
+static Value roundTo(Emitter &e, RankedTensorType type, Value value) {
+  RankedTensorType wide = e.typeOf(value);
+  if (wide.getElementType() == type.getElementType())
+    return value;
+  return arith::TruncFOp::create(e.builder, e.loc,
+                                 wide.clone(type.getElementType()), value);
+}
+
+// Rounded where PyTorch's CPU kernel rounds (aten/src/ATen/native/
+// Normalization.cpp): sums in f64, then one fused multiply-add per element. A
+// ReLU behind it then switches at the same elements, and training follows
+// PyTorch's losses where another rounding would lead elsewhere.
 FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getX());
   SmallVector<int64_t> dims = e.otherDims(type.getRank(), {1});
   double count =
       static_cast<double>(type.getNumElements()) / type.getDimSize(1);
-  // Two passes: the variance of large means survives in f32.
-  Value sum = e.reduce(ReduceKind::Sum, getX(), dims);
-  Value mean = e.div(sum, e.like(sum, count));
+  // Two passes: the variance of large means survives.
+  Value sum = sumInDouble(e, getX(), dims);
+  Value mean = roundTo(e, type, e.div(sum, e.like(sum, count)));
   Value centred = e.sub(getX(), e.broadcast(mean, type, {1}));
-  Value squares = e.reduce(ReduceKind::Sum, e.mul(centred, centred), dims);
+  Value squares =
+      roundTo(e, type, sumInDouble(e, e.mul(centred, centred), dims));
   Value variance = e.div(squares, e.like(squares, count));
-  Value inverse = inverseDeviation(e, variance, getEpsilon().convertToDouble());
+  Value wide = variance;
+  if (!type.getElementType().isF64())
+    wide = arith::ExtFOp::create(
+        builder, getLoc(), e.typeOf(variance).clone(builder.getF64Type()),
+        variance);
+  Value inverse = roundTo(
+      e, type, inverseDeviation(e, wide, getEpsilon().convertToDouble()));
   Value factor = e.mul(inverse, getScale());
-  Value scaled = e.mul(centred, e.broadcast(factor, type, {1}));
-  Value y = e.add(scaled, e.broadcast(getBias(), type, {1}));
+  Value shift = math::FmaOp::create(builder, getLoc(), e.neg(mean), factor,
+                                    getBias());
+  Value y = math::FmaOp::create(builder, getLoc(), getX(),
+                                e.broadcast(factor, type, {1}),
+                                e.broadcast(shift, type, {1}));
   return SmallVector<Value>{y, mean, variance};
 }
 
