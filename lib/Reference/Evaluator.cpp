@@ -221,6 +221,8 @@ LogicalResult Evaluator::evaluate(Operation &op) {
   if (!results)
     results = evaluateComposite(&op, operands, step);
   if (!results)
+    results = evaluateTransformer(&op, operands, step);
+  if (!results)
     return op.emitError() << "the reference evaluator does not know '"
                           << op.getName() << "'";
   set(op, std::move(*results));

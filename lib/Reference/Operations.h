@@ -27,6 +27,9 @@ Results evaluateWindow(mlir::Operation *op, Operands operands);
 /// Composites of graph.
 Results evaluateComposite(mlir::Operation *op, Operands operands,
                           const StepBlock &step);
+/// Norms, gelu and attention.
+Results evaluateTransformer(mlir::Operation *op, Operands operands,
+                            const StepBlock &step);
 
 /// The random number in [0, 1) that graph.random documents.
 double uniform(const StepBlock &step, int64_t id, uint64_t element);

@@ -316,6 +316,69 @@ case("graph.adamw",
      [before[0], g * 2.0, before[1], before[2], scalar(0.01), scalar(0.5), scalar(1 - 0.8**3), scalar(1 - 0.9**3)],
      after)
 
+# Transformers ---------------------------------------------------------------------------------------------------------
+for name, shape, inner in [("", (2, 3, 5), (5,)), ("_two_dims", (3, 2, 4), (2, 4)), ("_one_row", (6,), (6,))]:
+    x, scale, bias, dy = normal(*shape) + 3, normal(*inner), normal(*inner), normal(*shape)
+    tx, ts, tb = (torch.tensor(v, requires_grad=True) for v in (x, scale, bias))
+    ty, mean, rstd = torch.native_layer_norm(tx, inner, ts, tb, 1e-3)
+    rows = shape[:len(shape) - len(inner)]
+    mean, rstd = mean.detach().reshape(rows), rstd.detach().reshape(rows)
+    case("graph.layer_norm" + name, "%r0, %r1, %r2 = graph.layer_norm %a0, %a1 bias %a2 {epsilon = 1.0e-3 : f64} : "
+         "({a0}, {a1}, {a2}) -> ({r0}, {r1}, {r2})", [x, scale, bias], [ty, mean, rstd])
+    case("graph.layer_norm_grad" + name, "%r0, %r1, %r2 = graph.layer_norm_grad %a0, %a1, %a2, %a3, %a4 : ({a0}, {a1}, "
+         "{a2}, {a3}, {a4}) -> ({r0}, {r1}, {r2})", [x, scale, mean, rstd, dy],
+         torch.autograd.grad(ty, (tx, ts, tb), torch.tensor(dy)))
+    ty = F.rms_norm(tx, inner, ts, 1e-3)
+    rstd = torch.rsqrt((torch.tensor(x)**2).mean(list(range(len(rows), len(shape)))) + 1e-3)
+    case("graph.rms_norm" + name, "%r0, %r1 = graph.rms_norm %a0, %a1 {epsilon = 1.0e-3 : f64} : ({a0}, {a1}) -> "
+         "({r0}, {r1})", [x, scale], [ty, rstd])
+    case("graph.rms_norm_grad" + name, "%r0, %r1 = graph.rms_norm_grad %a0, %a1, %a2, %a3 : ({a0}, {a1}, {a2}, {a3}) "
+         "-> ({r0}, {r1})", [x, scale, rstd, dy], torch.autograd.grad(ty, (tx, ts), torch.tensor(dy)))
+x, scale = normal(2, 3, 5), normal(5)
+case("graph.layer_norm_without_bias", "%r0, %r1, %r2 = graph.layer_norm %a0, %a1 {epsilon = 1.0e-3 : f64} : ({a0}, "
+     "{a1}) -> ({r0}, {r1}, {r2})", [x, scale],
+     [v.reshape(r) for v, r in zip(torch.native_layer_norm(torch.tensor(x), (5,), torch.tensor(scale), None, 1e-3),
+                                   ((2, 3, 5), (2, 3), (2, 3)))])
+x = np.concatenate([np.linspace(-6, 6, 17), np.round(rng.standard_normal(8), 4)])
+for kind in ("none", "tanh"):
+    tx, dy = torch.tensor(x, requires_grad=True), normal(len(x))
+    ty = F.gelu(tx, approximate=kind)
+    case("graph.gelu_" + kind, f"%r0 = graph.gelu {kind} %a0 : {{a0}}", [x], [ty])
+    case("graph.gelu_grad_" + kind, f"%r0 = graph.gelu_grad {kind} %a0, %a1 : {{a0}}", [x, dy],
+         torch.autograd.grad(ty, tx, torch.tensor(dy)))
+
+# name, heads, groups, queries, keys, depth, width, causal, shape of the mask
+for name, h, g, tq, tk, d, w, causal, mask_shape in [
+        ("", 2, 2, 3, 4, 5, 6, False, None), ("_causal", 2, 2, 5, 5, 3, 2, True, None),
+        ("_causal_more_keys", 1, 1, 3, 5, 2, 2, True, None), ("_causal_more_queries", 1, 1, 5, 3, 2, 2, True, None),
+        ("_grouped", 4, 2, 3, 3, 2, 2, False, None), ("_masked", 2, 2, 3, 4, 5, 2, False, (2, 1, 3, 4)),
+        ("_mask_of_keys", 2, 1, 3, 4, 2, 2, False, (2, 1, 1, 4))]:
+    q, k, v, dy = normal(2, h, tq, d), normal(2, g, tk, d), normal(2, g, tk, w), normal(2, h, tq, w)
+    arguments, mask = [q, k, v], None
+    if mask_shape:
+        mask = normal(*mask_shape)
+        mask[0, 0, 0, 1] = -np.inf
+        if mask_shape[2] > 1:
+            mask[1, 0, 1] = -np.inf  # a row that sees nothing
+    tq_, tk_, tv_ = (torch.tensor(a, requires_grad=True) for a in arguments)
+    tm = None if mask is None else torch.tensor(mask)
+    ty = F.scaled_dot_product_attention(tq_, tk_, tv_, tm, is_causal=causal, scale=0.3, enable_gqa=h != g)
+    scores = 0.3 * tq_ @ tk_.repeat_interleave(h // g, 1).transpose(2, 3)
+    if mask is not None:
+        scores = scores + tm
+    if causal:
+        scores = scores.masked_fill(torch.ones(tq, tk).tril() == 0, -torch.inf)
+    lse = torch.logsumexp(scores, 3)
+    attributes = "{scale = 0.3 : f64" + (", causal}" if causal else "}")
+    masked = [] if mask is None else [mask]
+    case("graph.attention" + name, "%r0, %r1 = graph.attention %a0, %a1, %a2 " + ("mask %a3 " if masked else "") +
+         attributes + " : ({a0}, {a1}, {a2}" + (", {a3}" if masked else "") + ") -> ({r0}, {r1})",
+         arguments + masked, [ty, lse])
+    case("graph.attention_grad" + name, "%r0, %r1, %r2 = graph.attention_grad %a0, %a1, %a2, %a3, %a4, %a5 " +
+         ("mask %a6 " if masked else "") + attributes + " : ({a0}, {a1}, {a2}, {a3}, {a4}, {a5}" +
+         (", {a6}" if masked else "") + ") -> ({r0}, {r1}, {r2})", arguments + [ty, lse, dy] + masked,
+         torch.autograd.grad(ty, (tq_, tk_, tv_), torch.tensor(dy)))
+
 with open(os.path.join(HERE, "goldens.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in CASES) + "\n]\n")
 print(f"{len(CASES)} cases, {os.path.getsize(os.path.join(HERE, 'goldens.json'))} bytes")

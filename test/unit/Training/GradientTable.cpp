@@ -490,6 +490,81 @@ void addScans(Table &table) {
        {{"%y", "tensor<2xf64>"}}});
 }
 
+void addNorms(Table &table) {
+  struct Shape {
+    const char *x, *scale, *statistic;
+  };
+  // One and two normalised dimensions, and a single row.
+  for (const Shape &s : {Shape{"3x2x4", "4", "tensor<3x2xf64>"},
+                         Shape{"3x2x4", "2x4", "tensor<3xf64>"},
+                         Shape{"5", "5", "tensor<f64>"}}) {
+    std::string x = "tensor<" + std::string(s.x) + "xf64>";
+    std::string scale = "tensor<" + std::string(s.scale) + "xf64>";
+    std::string statistic = s.statistic;
+    Variable input{"x", s.x}, factor{"s", s.scale, 0.5, 1.5},
+        bias{"b", s.scale};
+    const char *layerNorm =
+        keep("%y, %mean, %rstd = graph.layer_norm %x, %s bias %b {epsilon = "
+             "1.0e-2 : f64} : (" +
+             x + ", " + scale + ", " + scale + ") -> (" + x + ", " + statistic +
+             ", " + statistic + ")");
+    table.push_back({"graph.layer_norm",
+                     {input, factor, bias},
+                     layerNorm,
+                     {{"%y", keep(x)}}});
+    table.push_back(
+        {"graph.layer_norm",
+         {input, factor, bias},
+         layerNorm,
+         {{"%y", keep(x)}, {"%mean", s.statistic}, {"%rstd", s.statistic}}});
+    table.push_back({"graph.layer_norm",
+                     {input, factor},
+                     keep("%y, %mean, %rstd = graph.layer_norm %x, %s {epsilon "
+                          "= 1.0e-2 : f64} : (" +
+                          x + ", " + scale + ") -> (" + x + ", " + statistic +
+                          ", " + statistic + ")"),
+                     {{"%y", keep(x)}}});
+    const char *rmsNorm =
+        keep("%y, %rstd = graph.rms_norm %x, %s {epsilon = 1.0e-2 : f64} : (" +
+             x + ", " + scale + ") -> (" + x + ", " + statistic + ")");
+    table.push_back(
+        {"graph.rms_norm", {input, factor}, rmsNorm, {{"%y", keep(x)}}});
+    table.push_back({"graph.rms_norm",
+                     {input, factor},
+                     rmsNorm,
+                     {{"%y", keep(x)}, {"%rstd", s.statistic}}});
+  }
+}
+
+void addAttention(Table &table) {
+  for (const char *kind : {"none", "tanh"})
+    table.push_back(
+        {"graph.gelu",
+         {{"x", "2x3", -3.0, 3.0}},
+         keep("%y = graph.gelu " + std::string(kind) + " %x : tensor<2x3xf64>"),
+         {{"%y", "tensor<2x3xf64>"}}});
+  const char *mask = "%m = arith.constant dense<[[[[0.0, -1.0, 0.5, 0.1]]], "
+                     "[[[0.0, 0.0, 0xFFF0000000000000, 0.2]]]]> : "
+                     "tensor<2x1x1x4xf64>\n";
+  struct Form {
+    const char *before, *operands, *attributes, *types;
+  };
+  for (const Form &f :
+       {Form{"", "", "", ""}, Form{"", "", ", causal", ""},
+        Form{mask, " mask %m", "", ", tensor<2x1x1x4xf64>"},
+        Form{"", " step %step", ", causal, ratio = 0.3 : f64, id = 5 : i64",
+             ", !graph.step"}})
+    table.push_back(
+        {"graph.attention",
+         {{"q", "2x4x3x2"}, {"k", "2x2x4x2"}, {"v", "2x2x4x3"}},
+         keep(f.before + std::string("%y, %lse = graph.attention %q, %k, %v") +
+              f.operands + " {scale = 0.7 : f64" + f.attributes +
+              "} : (tensor<2x4x3x2xf64>, tensor<2x2x4x2xf64>, "
+              "tensor<2x2x4x3xf64>" +
+              f.types + ") -> (tensor<2x4x3x3xf64>, tensor<2x4x3xf64>)"),
+         {{"%y", "tensor<2x4x3x3xf64>"}}});
+}
+
 Table makeTable() {
   Table table;
   addArith(table);
@@ -501,6 +576,8 @@ Table makeTable() {
   addPools(table);
   addComposites(table);
   addScans(table);
+  addNorms(table);
+  addAttention(table);
   return table;
 }
 

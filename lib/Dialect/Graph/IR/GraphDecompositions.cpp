@@ -21,7 +21,9 @@ FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
   Value shifted = e.sub(getX(), e.broadcast(max, type, outer));
   Value exp = e.exp(shifted);
   Value sum = e.reduce(ReduceKind::Sum, exp, {dim});
-  return SmallVector<Value>{e.div(exp, e.broadcast(sum, type, outer))};
+  // One division per row.
+  Value inverse = e.div(e.like(sum, 1.0), sum);
+  return SmallVector<Value>{e.mul(exp, e.broadcast(inverse, type, outer))};
 }
 
 FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {

@@ -46,6 +46,17 @@ def Graph_PoolKindAttr : EnumAttr<Graph_Dialect, Graph_PoolKind, "pool_kind"> {
   let assemblyFormat = "$value";
 }
 
+def Graph_GeluKind : I32EnumAttr<"GeluKind", "how gelu is computed", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"Tanh", 1, "tanh">
+]> {
+  let cppNamespace = "::bessemer::graph";
+  let genSpecializedAttr = 0;
+}
+def Graph_GeluKindAttr : EnumAttr<Graph_Dialect, Graph_GeluKind, "gelu_kind"> {
+  let assemblyFormat = "$value";
+}
+
 def Graph_StepField : I32EnumAttr<"StepField", "a field of the step block", [
   I32EnumAttrCase<"Step", 0, "step">,
   I32EnumAttrCase<"Seed", 1, "seed">,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Primitive ops of the `graph` dialect. Those that move elements:
-// GraphData.td. Composites: GraphComposites.td.
+// GraphData.td. Composites: GraphComposites.td and GraphTransformer.td.
 
 #ifndef BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
 #define BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
@@ -345,5 +345,6 @@ def Graph_RandomOp : Graph_Op<"random", [Pure]> {
 include "bessemer/Dialect/Graph/IR/GraphData.td"
 include "bessemer/Dialect/Graph/IR/GraphComposites.td"
 include "bessemer/Dialect/Graph/IR/GraphControl.td"
+include "bessemer/Dialect/Graph/IR/GraphTransformer.td"
 
 #endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHOPS_TD
