@@ -21,6 +21,10 @@ void convertDataMovement(mlir::Operation *op);
 /// kind, constants and scalars. Parameters keep their order in the block.
 void convertUpdates(mlir::Block &block);
 
+/// Replaces the attentions of `block` and their gradients by kernels that read
+/// and write through the transposes and reshapes around them.
+void convertAttentions(mlir::Block &block);
+
 /// Decomposes `op` just before it, calls `use` with the new ops and the values
 /// that stand for its results, and erases the new ops.
 mlir::LogicalResult

@@ -50,6 +50,65 @@ static Value getAnchor(Operation *op) {
   return op->getResult(0);
 }
 
+namespace {
+/// Part of a decomposition that becomes one kernel: its folds run over one set
+/// of dimensions.
+struct KernelPart {
+  ArrayRef<int64_t> reduced;
+  llvm::DenseSet<Operation *> needed;
+  SmallVector<unsigned> results;
+};
+} // namespace
+
+/// Splits the code that computes `results` by the dimensions that each of them
+/// is reduced over. Results without a reduction go with the first part.
+static SmallVector<KernelPart> splitByReduction(ArrayRef<Operation *> code,
+                                                ArrayRef<Value> results) {
+  llvm::DenseSet<Operation *> inside(code.begin(), code.end());
+  SmallVector<KernelPart> parts;
+  for (auto [index, result] : llvm::enumerate(results)) {
+    KernelPart part;
+    SmallVector<Value> work{result};
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val().getDefiningOp();
+      if (!op || !inside.contains(op) || !part.needed.insert(op).second)
+        continue;
+      if (auto reduce = dyn_cast<graph::ReduceOp>(op))
+        part.reduced = reduce.getDims();
+      llvm::append_range(work, op->getOperands());
+    }
+    auto same = llvm::find_if(parts, [&](const KernelPart &other) {
+      return part.reduced.empty() || other.reduced == part.reduced;
+    });
+    if (same == parts.end())
+      same = parts.insert(parts.end(), KernelPart{part.reduced, {}, {}});
+    same->needed.insert(part.needed.begin(), part.needed.end());
+    same->results.push_back(index);
+  }
+  return parts;
+}
+
+/// Replaces the results of `op` by those of one kernel per part of its
+/// decomposition.
+static void buildParts(Operation *op, ArrayRef<Operation *> code,
+                       ArrayRef<Value> results) {
+  OpBuilder builder(op);
+  for (const KernelPart &part : splitByReduction(code, results)) {
+    SmallVector<Operation *> ops;
+    llvm::copy_if(code, std::back_inserter(ops), [&](Operation *inner) {
+      return part.needed.contains(inner);
+    });
+    SmallVector<Value> values;
+    for (unsigned index : part.results)
+      values.push_back(results[index]);
+    Operation *kernel =
+        buildKernel(builder, op->getLoc(), ops, getAnchor(op), values);
+    for (auto [index, value] :
+         llvm::zip_equal(part.results, kernel->getResults()))
+      op->getResult(index).replaceAllUsesWith(value);
+  }
+}
+
 static LogicalResult convertToMapOrFold(Operation *op) {
   OpBuilder builder(op);
   if (auto reduce = dyn_cast<graph::ReduceOp>(op)) {
@@ -88,9 +147,7 @@ static LogicalResult convertToMapOrFold(Operation *op) {
           op->replaceAllUsesWith(results);
           return;
         }
-        Operation *kernel =
-            buildKernel(builder, op->getLoc(), code, getAnchor(op), results);
-        op->replaceAllUsesWith(kernel->getResults());
+        buildParts(op, code, results);
       });
   if (succeeded(converted))
     op->erase();
@@ -186,6 +243,7 @@ struct GraphToKern : bessemer::impl::GraphToKernBase<GraphToKern> {
       return signalPassFailure();
     for (Block *block : blocksOf(function)) {
       convertUpdates(*block);
+      convertAttentions(*block);
       for (Operation &op : llvm::make_early_inc_range(*block))
         if (failed(convert(&op)))
           return signalPassFailure();
@@ -215,7 +273,8 @@ struct GraphToKern : bessemer::impl::GraphToKernBase<GraphToKern> {
     case Family::Norm:
       convertSquareSum(cast<graph::SquareSumOp>(op));
       return success();
-    case Family::Update: // by convertUpdates
+    case Family::Update:    // by convertUpdates
+    case Family::Attention: // by convertAttentions
     case Family::Alias:
     case Family::Constant:
     case Family::Boundary:

@@ -71,6 +71,8 @@ std::string bessemer::kernelName(Operation *op) {
         appendShape(stream, shapeOf(scatter.getResult()).take_back(2));
         appendShape(stream << "_by", shapeOf(scatter.getIndices()));
       })
+      .Case<kern::AttentionOp, kern::AttentionGradOp>(
+          [&](auto attention) { appendShape(stream, attention.getBounds()); })
       .Case([&](kern::WindowOp window) {
         stream << '_' << kern::stringifyWindowKind(window.getKind());
         appendShape(stream, shapeOf(window.getResult()));

@@ -32,6 +32,12 @@ KernelPlan bessemer::cpu::planKernel(Operation *op, const CPUTarget &target) {
       .Case(
           [&](kern::ColumnsOp columns) { return planColumns(columns, target); })
       .Case([&](kern::GemmOp gemm) { return planGemm(gemm, target); })
+      .Case([&](kern::AttentionOp attention) {
+        return planAttention(attention, target);
+      })
+      .Case([&](kern::AttentionGradOp grad) {
+        return planAttentionGrad(grad, target);
+      })
       .Case([&](kern::WindowOp window) { return planWindow(window, target); })
       .Case([&](kern::UpdateOp update) { return planUpdate(update, target); })
       .Case([&](kern::NormOp norm) { return planNorm(norm, target); })
@@ -51,12 +57,13 @@ static LogicalResult verifyKernel(Operation *op) {
     return op->emitError("cpu kernel: expected a generated kernel, got a "
                          "library call");
   if (!isa<kern::MapOp, kern::RowsOp, kern::ColumnsOp, kern::GemmOp,
-           kern::WindowOp, kern::UpdateOp, kern::NormOp, kern::GatherOp,
-           kern::ScatterOp>(op))
+           kern::AttentionOp, kern::AttentionGradOp, kern::WindowOp,
+           kern::UpdateOp, kern::NormOp, kern::GatherOp, kern::ScatterOp>(op))
     return op->emitError("cpu kernel: expected a kern op, got '")
            << op->getName() << "'";
   // These compute on f32 vectors; regions may use any type.
-  if (isa<kern::GemmOp, kern::WindowOp, kern::UpdateOp, kern::NormOp>(op))
+  if (isa<kern::GemmOp, kern::AttentionOp, kern::AttentionGradOp,
+          kern::WindowOp, kern::UpdateOp, kern::NormOp>(op))
     for (Value operand : op->getOperands())
       if (auto tensor = dyn_cast<RankedTensorType>(operand.getType()))
         if (!tensor.getElementType().isF32() &&
@@ -77,6 +84,10 @@ static LogicalResult verifyKernel(Operation *op) {
       if (failed(verifyRegion(block)))
         return failure();
   return success();
+}
+
+static bool isMatrixProduct(Operation *op) {
+  return isa<kern::GemmOp, kern::AttentionOp, kern::AttentionGradOp>(op);
 }
 
 /// Builds and optimises the IR of one kernel.
@@ -131,7 +142,7 @@ bessemer::cpu::compileKernels(ArrayRef<NamedKernel> kernels,
   for (size_t i = 0; i < order.size(); ++i)
     order[i] = i;
   llvm::stable_sort(order, [&](size_t a, size_t b) {
-    return isa<kern::GemmOp>(kernels[a].op) > isa<kern::GemmOp>(kernels[b].op);
+    return isMatrixProduct(kernels[a].op) > isMatrixProduct(kernels[b].op);
   });
   std::vector<SmallVector<char, 0>> objects(kernels.size());
   std::vector<std::optional<llvm::Error>> errors(kernels.size());

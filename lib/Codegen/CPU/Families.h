@@ -24,6 +24,8 @@ KernelPlan planMap(kern::MapOp op, const CPUTarget &target);
 KernelPlan planRows(kern::RowsOp op, const CPUTarget &target);
 KernelPlan planColumns(kern::ColumnsOp op, const CPUTarget &target);
 KernelPlan planGemm(kern::GemmOp op, const CPUTarget &target);
+KernelPlan planAttention(kern::AttentionOp op, const CPUTarget &target);
+KernelPlan planAttentionGrad(kern::AttentionGradOp op, const CPUTarget &target);
 KernelPlan planWindow(kern::WindowOp op, const CPUTarget &target);
 KernelPlan planUpdate(kern::UpdateOp op, const CPUTarget &target);
 KernelPlan planNorm(kern::NormOp op, const CPUTarget &target);

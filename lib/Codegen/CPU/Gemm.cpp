@@ -11,6 +11,7 @@
 #include "Families.h"
 #include "GemmEpilogue.h"
 #include "IterationSpace.h"
+#include "MicroKernel.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -90,8 +91,6 @@ private:
                  Val row, int64_t rows, Val depthBegin, Val depth);
   /// Copies a tile's rows of a transposed A, as they lie.
   void copyRows(KernelBuilder &k, const Tile &tile, Val depthBegin, Val depth);
-  Vals multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
-                int64_t bStride, int64_t rows, Val depth, Vals accumulators);
 
   Val memoryOf(KernelBuilder &k, const Panel &panel) {
     return k.address(panelMemory, k.ir.getFloatTy(),
@@ -365,7 +364,11 @@ void GemmEmitter::emitStrip(KernelBuilder &k, const Tile &tile,
         accumulators[i * vectors + j] = k.ir.CreateSelect(
             isFirst, zero, k.loadVector(f32, stagedAt(i, j), nullptr));
   }
-  accumulators = multiply(k, panel, a, b, bStride, rows, depth, accumulators);
+  MicroKernel product = {
+      a, aRow, copiesRows ? copyStride() : aDepth, b, bStride, rows, vectors};
+  if (isDirect)
+    product.lastMask = columnMask(k, panel, vectors - 1);
+  accumulators = product.emit(k, depth, accumulators);
   std::array<Val, 3> origin = {tile.batch, k.add(tile.row, row), panel.column};
   if (depthBlocks > 1 || needsStaging()) {
     for (int64_t i = 0; i < rows; ++i)
@@ -376,45 +379,6 @@ void GemmEmitter::emitStrip(KernelBuilder &k, const Tile &tile,
     return;
   }
   epilogue.emitStrip(k, origin, accumulators, rows, vectors, panel.last);
-}
-
-Vals GemmEmitter::multiply(KernelBuilder &k, const Panel &panel, Val a, Val b,
-                           int64_t bStride, int64_t rows, Val depth,
-                           Vals accumulators) {
-  llvm::Type *f32 = k.ir.getFloatTy();
-  int64_t vectors = panel.vectors;
-  int64_t depthStride = copiesRows ? copyStride() : aDepth;
-  auto step = [&](Val index, int64_t count, Vals sums) {
-    Val aHere = k.address(a, f32, k.mul(index, depthStride));
-    Val bHere = k.address(b, f32, k.mul(index, bStride));
-    for (int64_t u = 0; u < count; ++u) {
-      Vals columns;
-      for (int64_t j = 0; j < vectors; ++j)
-        columns.push_back(
-            k.loadVector(f32, k.address(bHere, f32, u * bStride + j * lanes),
-                         isDirect ? columnMask(k, panel, j) : nullptr));
-      for (int64_t i = 0; i < rows; ++i) {
-        Val factor = k.broadcast(
-            k.load(f32, k.address(aHere, f32, i * aRow + u * depthStride)));
-        for (int64_t j = 0; j < vectors; ++j) {
-          Val &sum = sums[i * vectors + j];
-          sum = k.fma(factor, columns[j], sum);
-        }
-      }
-    }
-    return sums;
-  };
-  // Around 48 multiplications per iteration: more would not run faster.
-  int64_t unroll = rows * vectors >= 16 ? 2 : 4;
-  Val main = k.mul(k.div(depth, unroll), unroll);
-  accumulators = k.loop(k.i64(0), main, unroll, accumulators,
-                        [&](Val index, ArrayRef<Val> carried) {
-                          return step(index, unroll, Vals(carried));
-                        });
-  return k.loop(main, depth, 1, accumulators,
-                [&](Val index, ArrayRef<Val> carried) {
-                  return step(index, 1, Vals(carried));
-                });
 }
 
 KernelPlan bessemer::cpu::planGemm(kern::GemmOp op, const CPUTarget &target) {

@@ -267,10 +267,10 @@ static Val emitConstant(KernelBuilder &k, arith::ConstantOp op) {
                                 cast<IntegerAttr>(op.getValue()).getValue());
 }
 
-/// Philox4x32-10 as graph.random documents it, with every 32-bit word in the
-/// low half of 64 bits, where a product is one instruction per half vector.
-static Val emitRandom(KernelBuilder &k, kern::RandomOp op, Val step,
-                      Val element) {
+// Philox4x32-10 with every 32-bit word in the low half of 64 bits, where a
+// product is one instruction per half vector.
+Val bessemer::cpu::emitRandom(KernelBuilder &k, Val step, Val element,
+                              uint64_t id, llvm::Type *result) {
   llvm::IRBuilder<> &ir = k.ir;
   llvm::Type *type = element->getType();
   auto word = [&](uint64_t value) { return k.splatInt(type, value); };
@@ -281,7 +281,7 @@ static Val emitRandom(KernelBuilder &k, kern::RandomOp op, Val step,
   Val stepNumber = same(k.load(ir.getInt64Ty(), step));
   Val seed = same(
       k.load(ir.getInt64Ty(), k.address(step, ir.getInt64Ty(), int64_t(1))));
-  Val key0 = ir.CreateXor(ir.CreateAnd(seed, low), word(uint32_t(op.getId())));
+  Val key0 = ir.CreateXor(ir.CreateAnd(seed, low), word(uint32_t(id)));
   Val key1 = ir.CreateLShr(seed, shift);
   Val c0 = ir.CreateAnd(element, low), c1 = ir.CreateLShr(element, shift);
   Val c2 = ir.CreateAnd(stepNumber, low), c3 = ir.CreateLShr(stepNumber, shift);
@@ -295,7 +295,7 @@ static Val emitRandom(KernelBuilder &k, kern::RandomOp op, Val step,
     key0 = ir.CreateAnd(ir.CreateAdd(key0, word(0x9E3779B9)), low);
     key1 = ir.CreateAnd(ir.CreateAdd(key1, word(0xBB67AE85)), low);
   }
-  llvm::Type *result = k.valueType(op.getType()), *i32 = ir.getInt32Ty();
+  llvm::Type *i32 = ir.getInt32Ty();
   if (KernelBuilder::isVector(element)) {
     result = k.vectorOf(result);
     i32 = k.vectorOf(i32);
@@ -310,7 +310,8 @@ Val bessemer::cpu::emitScalarOp(KernelBuilder &k, Operation *op,
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return emitConstant(k, constant);
   if (auto random = dyn_cast<kern::RandomOp>(op))
-    return emitRandom(k, random, operands[0], operands[1]);
+    return emitRandom(k, operands[0], operands[1], random.getId(),
+                      k.valueType(random.getType()));
   Vals equal(operands);
   if (llvm::any_of(equal, KernelBuilder::isVector))
     for (Val &operand : equal)

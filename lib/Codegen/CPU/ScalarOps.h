@@ -17,6 +17,11 @@ bool isScalarOpSupported(mlir::Operation *op);
 Val emitScalarOp(KernelBuilder &k, mlir::Operation *op,
                  llvm::ArrayRef<Val> operands);
 
+/// The random number of type `result` that graph.random gives `element` (i64, a
+/// scalar or a vector), given the address of the step block.
+Val emitRandom(KernelBuilder &k, Val step, Val element, uint64_t id,
+               llvm::Type *result);
+
 /// Combines two partial results of a fold.
 Val emitFold(KernelBuilder &k, kern::FoldKind kind, Val a, Val b);
 /// The value that leaves any other unchanged.

@@ -314,5 +314,6 @@ def Kern_NormOp : Kern_KernelOp<"norm"> {
 }
 
 include "bessemer/Dialect/Kern/IR/KernData.td"
+include "bessemer/Dialect/Kern/IR/KernAttention.td"
 
 #endif // BESSEMER_DIALECT_KERN_IR_KERNOPS_TD
