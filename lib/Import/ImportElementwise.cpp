@@ -375,22 +375,12 @@ static LogicalResult importSwish(NodeImport &n) {
 static LogicalResult importGelu(NodeImport &n) {
   if (failed(n.requireFloat(0)))
     return failure();
-  Value x = n.value(0), inner;
   StringRef form = stringAttribute(n.node, "approximate", "none");
-  if (form == "tanh") {
-    Value square = arith::MulFOp::create(n.builder, n.loc, x, x);
-    Value cubic = shifted(n, scaled(n, square, 0.044715), 1);
-    Value argument = arith::MulFOp::create(n.builder, n.loc, x, cubic);
-    inner = math::TanhOp::create(n.builder, n.loc,
-                                 scaled(n, argument, std::sqrt(M_2_PI)));
-  } else if (form == "none") {
-    inner = math::ErfOp::create(n.builder, n.loc, scaled(n, x, M_SQRT1_2));
-  } else {
+  std::optional<graph::GeluKind> kind = graph::symbolizeGeluKind(form);
+  if (!kind)
     return n.fail("expected approximate 'none' or 'tanh', got '" + form + "'");
-  }
-  Value half = scaled(n, x, 0.5);
   n.setResult(
-      arith::MulFOp::create(n.builder, n.loc, half, shifted(n, inner, 1)));
+      graph::GeluOp::create(n.builder, n.loc, n.type(0), *kind, n.value(0)));
   return success();
 }
 

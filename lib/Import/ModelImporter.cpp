@@ -27,6 +27,7 @@ static const HandlerTable &handlers() {
     addReduceHandlers(table);
     addResizeHandlers(table);
     addShapeHandlers(table);
+    addTransformerHandlers(table);
     return table;
   }();
   return table;

@@ -184,6 +184,7 @@ void addRecurrentHandlers(HandlerTable &table);
 void addReduceHandlers(HandlerTable &table);
 void addResizeHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);
+void addTransformerHandlers(HandlerTable &table);
 
 /// A constant with the elements of a literal; its type must be one of ours.
 mlir::Value materialize(const Literal &literal, mlir::RankedTensorType type,

@@ -11,6 +11,7 @@
 #include "bessemer/Import/Import.h"
 #include "bessemer/Memory/Passes.h"
 #include "bessemer/Pipelines/Register.h"
+#include "bessemer/Raising/Passes.h"
 #include "bessemer/Reference/VerifyNumerics.h"
 #include "bessemer/Training/Training.h"
 #include "mlir/Pass/PassManager.h"
@@ -140,6 +141,10 @@ bool Compilation::import() {
 }
 
 bool Compilation::train() {
+  phase = "raising";
+  if (!runPasses(*model.module, buildRaisingPipeline) ||
+      !endPhase(std::nullopt, *model.module))
+    return false;
   phase = "training";
   if (failed(options.hasLoss
                  ? buildTrainingFunctions(*model.module, options.training)

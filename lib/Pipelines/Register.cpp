@@ -8,6 +8,7 @@
 #include "bessemer/Dialect/Kern/IR/Kern.h"
 #include "bessemer/Fusion/Passes.h"
 #include "bessemer/Memory/Passes.h"
+#include "bessemer/Raising/Passes.h"
 #include "bessemer/Reference/Passes.h"
 #include "bessemer/Training/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -25,6 +26,7 @@ void bessemer::registerAllPasses() {
   registerCanonicalizerPass();
   registerCSEPass();
   registerSymbolDCEPass();
+  registerRaisingPasses();
   registerTrainingPasses();
   registerFusionPasses();
   registerMemoryPasses();

@@ -271,6 +271,13 @@ FunctionBuilder::cloneModel(StringRef name, Mode mode, bool withLabels) {
       mapping.map(dropout.getResult(), mapping.lookup(dropout.getX()));
       continue;
     }
+    if (auto attention = dyn_cast<graph::AttentionOp>(op);
+        attention && attention.getStep() && mode == Mode::Inference) {
+      auto copy = cast<graph::AttentionOp>(builder.clone(op, mapping));
+      copy.getStepMutable().clear();
+      copy.setRatio(APFloat(0.0));
+      continue;
+    }
     if (auto norm = dyn_cast<graph::BatchNormOp>(op);
         norm && mode == Mode::Training) {
       if (failed(cloneBatchNorm(norm, clone, mapping)))

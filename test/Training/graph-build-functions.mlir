@@ -95,3 +95,20 @@ module attributes {graph.producer = "pytorch"} {
     return %b : tensor<8x2xf32>
   }
 }
+
+// -----
+
+// Attention drops probabilities in @train_step only.
+
+// CHECK-LABEL: func.func @predict(
+// CHECK: graph.attention %[[X:.*]], %[[X]], %[[X]] {id = 3 : i64, scale = 1.000000e+00 : f64} :
+// CHECK-LABEL: func.func @train_step(
+// CHECK-SAME: %[[STEP:[a-z0-9]+]]: !graph.step
+// CHECK: graph.attention %[[X:.*]], %[[X]], %[[X]] step %[[STEP]] {id = 3 : i64, ratio = 1.000000e-01 : f64
+func.func @model(%x: tensor<4x2x3x5xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<4x30xf32> {graph.name = "y"}) {
+  %y, %lse = graph.attention %x, %x, %x step %step {scale = 1.0 : f64, ratio = 0.1 : f64, id = 3 : i64}
+      : (tensor<4x2x3x5xf32>, tensor<4x2x3x5xf32>, tensor<4x2x3x5xf32>, !graph.step)
+      -> (tensor<4x2x3x5xf32>, tensor<4x2x3xf32>)
+  %flat = tensor.collapse_shape %y [[0], [1, 2, 3]] : tensor<4x2x3x5xf32> into tensor<4x30xf32>
+  return %flat : tensor<4x30xf32>
+}

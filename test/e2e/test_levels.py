@@ -24,7 +24,7 @@ def test_dump_dir_has_a_numbered_file_per_phase(golden, cli, tmp_path):
                  "--dump-dir", tmp_path / "dump")
     assert result.returncode == 0, result.stderr
     assert sorted(os.listdir(tmp_path / "dump")) == [
-        "00-import.mlir", "01-training.mlir", "02-fusion.mlir", "03-memory.mlir", "04-codegen.ll"]
+        "00-import.mlir", "01-raising.mlir", "02-training.mlir", "03-fusion.mlir", "04-memory.mlir", "05-codegen.ll"]
 
 
 def test_inspect_tells_functions_memory_and_parameters(golden, cli, tmp_path):
