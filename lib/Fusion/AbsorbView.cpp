@@ -68,6 +68,65 @@ fusion::absorbConsumers(Value value,
   }
 }
 
+/// The concat whose operands are exactly the ends of `results`.
+static graph::ConcatOp commonConcat(ArrayRef<AbsorbedResult> results) {
+  graph::ConcatOp concat;
+  for (const AbsorbedResult &result : results) {
+    if (!result.end.hasOneUse())
+      return {};
+    auto user = dyn_cast<graph::ConcatOp>(*result.end.getUsers().begin());
+    if (!user || (concat && user != concat))
+      return {};
+    concat = user;
+  }
+  return concat && concat.getInputs().size() == results.size()
+             ? concat
+             : graph::ConcatOp();
+}
+
+SmallVector<Operation *>
+fusion::absorbConcat(MutableArrayRef<AbsorbedResult> results) {
+  graph::ConcatOp concat = commonConcat(results);
+  if (!concat)
+    return {};
+  SmallVector<StridedView> views;
+  for (AbsorbedResult &result : results) {
+    unsigned operand = result.end.getUses().begin()->getOperandNumber();
+    std::optional<StridedView> view =
+        result.view.throughConcat(concat, operand, shapeOf(result.start));
+    if (!view)
+      return {};
+    views.push_back(*view);
+  }
+  // What moves the concat as a whole moves all of its parts.
+  Value end = concat.getResult();
+  SmallVector<Operation *> moves{concat};
+  while (end.hasOneUse()) {
+    Operation *next = *end.getUsers().begin();
+    SmallVector<StridedView> moved;
+    for (auto [result, view] : llvm::zip_equal(results, views))
+      if (std::optional<StridedView> part =
+              view.throughConsumer(next, shapeOf(result.start));
+          part && isContiguous(*part, shapeOf(result.start), false))
+        moved.push_back(*part);
+    if (moved.size() != results.size())
+      break;
+    views = moved;
+    end = next->getResult(0);
+    moves.push_back(next);
+  }
+  for (auto [result, view] : llvm::zip_equal(results, views)) {
+    result.view = view;
+    result.end = end;
+  }
+  return moves;
+}
+
+void AbsorbedResult::eraseMoves() {
+  for (Operation *move : llvm::reverse(moves))
+    move->erase();
+}
+
 void AbsorbedResult::replaceWith(Value kernel, OpBuilder &builder) {
   end.replaceAllUsesWith(kernel);
   if (moves.empty())
@@ -89,8 +148,7 @@ void AbsorbedResult::replaceWith(Value kernel, OpBuilder &builder) {
   }
   start.replaceUsesWithIf(
       value, [&](OpOperand &use) { return use.getOwner() != moves.front(); });
-  for (Operation *move : llvm::reverse(moves))
-    move->erase();
+  eraseMoves();
   // Nobody may have asked for the start.
   while (value != kernel && value.use_empty()) {
     Operation *op = value.getDefiningOp();

@@ -25,10 +25,18 @@ struct AbsorbedResult {
   /// The ops between them, in order.
   llvm::SmallVector<mlir::Operation *> moves;
 
+  /// Erases the moves, whose results are not used any more.
+  void eraseMoves();
   /// Replaces `end` by `kernel` and what else used `start` by what the inverse
   /// moves give; erases the moves.
   void replaceWith(mlir::Value kernel, mlir::OpBuilder &builder);
 };
+
+/// Lets results that together are all operands of one graph.concat be parts of
+/// its result, and of what that is moved to. Returns the concat and those
+/// moves, nothing when there is no such concat. The ends are one value then.
+llvm::SmallVector<mlir::Operation *>
+absorbConcat(llvm::MutableArrayRef<AbsorbedResult> results);
 
 /// Follows the only user of `value` that `isBeside` does not hold for, and so
 /// on, while all of them move elements and the last dimension stays contiguous.

@@ -90,12 +90,21 @@ static void convertGradient(graph::AttentionGradOp op) {
   for (OpResult gradient : op.getResults())
     results.push_back(
         absorbConsumers(gradient, [](Operation *) { return false; }));
+  // The gradients of parts of one tensor are parts of one.
+  SmallVector<Operation *> packing;
+  for (auto [first, count] :
+       {std::pair(0, 3), std::pair(1, 2), std::pair(0, 2)})
+    if (packing.empty())
+      packing = absorbConcat(MutableArrayRef(results).slice(first, count));
   SmallVector<Type> types;
   SmallVector<int64_t> into;
+  llvm::SmallDenseMap<Value, int64_t> numbers;
   for (AbsorbedResult &result : results) {
     views.add(result.view);
-    into.push_back(types.size());
-    types.push_back(result.end.getType());
+    auto [number, isNew] = numbers.try_emplace(result.end, types.size());
+    if (isNew)
+      types.push_back(result.end.getType());
+    into.push_back(number->second);
   }
   auto kernel = kern::AttentionGradOp::create(
       builder, op.getLoc(), types, q, k, v, y, op.getLse(), dy, mask,
@@ -103,8 +112,18 @@ static void convertGradient(graph::AttentionGradOp op) {
       builder.getAffineMapArrayAttr(views.maps), op.getScaleAttr(),
       op.getCausalAttr(), op.getRatioAttr(), op.getIdAttr(),
       builder.getDenseI64ArrayAttr(into));
-  for (auto [result, value] : llvm::zip_equal(results, kernel.getResults()))
-    result.replaceWith(value, builder);
+  SmallVector<AbsorbedResult *> packed;
+  for (auto [result, number] : llvm::zip_equal(results, into)) {
+    Value gradient = kernel.getResult(number);
+    if (packing.empty() || result.end != packing.back()->getResult(0))
+      result.replaceWith(gradient, builder);
+    else if (packed.emplace_back(&result); packed.size() == 1)
+      result.end.replaceAllUsesWith(gradient);
+  }
+  for (Operation *move : llvm::reverse(packing))
+    move->erase();
+  for (AbsorbedResult *result : packed)
+    result->eraseMoves();
   op.erase();
 }
 

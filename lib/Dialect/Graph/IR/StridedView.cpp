@@ -152,13 +152,19 @@ std::optional<StridedView>
 StridedView::throughProducer(Operation *op, ArrayRef<int64_t> sizes) const {
   if (isReshape(op))
     return *this;
-  if (!isa<TransposeOp, BroadcastOp>(op))
+  if (!isa<TransposeOp, BroadcastOp, SliceOp>(op))
     return std::nullopt;
   std::optional<Coordinates> coordinates =
       Coordinates::of(*this, sizes, shapeOf(op->getResult(0)));
   if (!coordinates)
     return std::nullopt;
   Dims inner = stridesOf(shapeOf(op->getOperand(0)));
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    for (auto [to, offset] :
+         llvm::zip_equal(coordinates->offsets, slice.getOffsets()))
+      to += offset;
+    return coordinates->toView(inner);
+  }
   Dims strides(shapeOf(op->getResult(0)).size(), 0);
   if (auto transpose = dyn_cast<TransposeOp>(op)) {
     for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
@@ -186,6 +192,19 @@ StridedView::throughConsumer(Operation *op, ArrayRef<int64_t> sizes) const {
   for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
     strides[from] = outer[dim];
   return coordinates->toView(strides);
+}
+
+std::optional<StridedView>
+StridedView::throughConcat(ConcatOp op, unsigned operand,
+                           ArrayRef<int64_t> sizes) const {
+  std::optional<Coordinates> coordinates =
+      Coordinates::of(*this, sizes, shapeOf(op.getInputs()[operand]));
+  if (!coordinates)
+    return std::nullopt;
+  int64_t dim = op.getDim();
+  for (Value before : op.getInputs().take_front(operand))
+    coordinates->offsets[dim] += shapeOf(before)[dim];
+  return coordinates->toView(stridesOf(shapeOf(op.getResult())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,16 +257,9 @@ FailureOr<Value> StridedView::read(OpBuilder &builder, Location loc,
   if (failed(nest))
     return failure();
   Value value = buildReshape(builder, loc, tensor, nest->shape);
-  if (!nest->isWhole()) {
-    SmallVector<OpFoldResult> offsets, extents, strides;
-    for (auto [offset, size] : llvm::zip_equal(nest->offsets, nest->sizes)) {
-      offsets.push_back(builder.getIndexAttr(offset));
-      extents.push_back(builder.getIndexAttr(size));
-      strides.push_back(builder.getIndexAttr(1));
-    }
-    value = tensor::ExtractSliceOp::create(builder, loc, value, offsets,
-                                           extents, strides);
-  }
+  if (!nest->isWhole())
+    value = SliceOp::create(builder, loc, type.clone(nest->sizes), value,
+                            nest->offsets);
   Dims shape, sorted(nest->dims), sortedShape, permutation;
   for (int64_t dim : nest->dims)
     shape.push_back(sizes[dim]);
@@ -275,7 +287,7 @@ FailureOr<Value> StridedView::write(OpBuilder &builder, Location loc,
   auto valueType = cast<RankedTensorType>(value.getType());
   ArrayRef<int64_t> sizes = valueType.getShape();
   FailureOr<Nest> nest = nestOf(*this, sizes, type.getNumElements());
-  if (failed(nest) || !nest->isWhole())
+  if (failed(nest))
     return failure();
   Dims shape, permutation(nest->dims);
   for (int64_t dim = 0; dim < valueType.getRank(); ++dim)
@@ -283,7 +295,11 @@ FailureOr<Value> StridedView::write(OpBuilder &builder, Location loc,
       permutation.push_back(dim); // of size 1
   for (int64_t dim : permutation)
     shape.push_back(sizes[dim]);
-  Value sorted = builder.createOrFold<TransposeOp>(loc, valueType.clone(shape),
-                                                   value, permutation);
-  return buildReshape(builder, loc, sorted, type.getShape());
+  value = builder.createOrFold<TransposeOp>(loc, valueType.clone(shape), value,
+                                            permutation);
+  value = buildReshape(builder, loc, value, nest->sizes);
+  if (!nest->isWhole())
+    value = PadOp::create(builder, loc, type.clone(nest->shape), value,
+                          nest->offsets);
+  return buildReshape(builder, loc, value, type.getShape());
 }

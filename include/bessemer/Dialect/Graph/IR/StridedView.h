@@ -6,8 +6,7 @@
 #ifndef BESSEMER_DIALECT_GRAPH_IR_STRIDEDVIEW_H
 #define BESSEMER_DIALECT_GRAPH_IR_STRIDEDVIEW_H
 
-#include "mlir/IR/AffineMap.h"
-#include "mlir/IR/Builders.h"
+#include "bessemer/Dialect/Graph/IR/Graph.h"
 
 namespace bessemer::graph {
 
@@ -37,13 +36,18 @@ struct StridedView {
   std::optional<StridedView>
   throughConsumer(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes) const;
 
+  /// Given a view of operand number `operand` of `op`: the same elements in its
+  /// result.
+  std::optional<StridedView> throughConcat(ConcatOp op, unsigned operand,
+                                           llvm::ArrayRef<int64_t> sizes) const;
+
   /// Builds the tensor of shape `sizes` that the view of `tensor` shows.
   /// Failure when it is not a slice of a reshaped tensor, transposed and
   /// broadcast.
   mlir::FailureOr<mlir::Value> read(mlir::OpBuilder &builder,
                                     mlir::Location loc, mlir::Value tensor,
                                     llvm::ArrayRef<int64_t> sizes) const;
-  /// Builds a tensor of `type` that holds `value` in the view, which covers it.
+  /// Builds a tensor of `type` that holds `value` in the view and 0 elsewhere.
   mlir::FailureOr<mlir::Value> write(mlir::OpBuilder &builder,
                                      mlir::Location loc, mlir::Value value,
                                      mlir::RankedTensorType type) const;
