@@ -81,15 +81,19 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
       bool changed = true;
       while (changed) {
         // What is cheap goes everywhere first, so that no comparison or
-        // broadcast is stored; then chains; then what makes a kernel write an
-        // intermediate value that others need as well; then siblings.
+        // broadcast is stored; then chains; then epilogues of products, which
+        // nothing else can take once their users took them; then what makes a
+        // kernel write an intermediate value that others need as well; then
+        // siblings.
         changed = duplicateCheapProducers(block);
         changed |= mergeChains(block);
         if (changed)
           continue;
-        changed = mergeSharedProducers(block);
+        changed = mergeThroughReshapes(block, /*productsOnly=*/true);
         if (!changed)
-          changed = mergeThroughReshapes(block);
+          changed = mergeSharedProducers(block);
+        if (!changed)
+          changed = mergeThroughReshapes(block, /*productsOnly=*/false);
         if (!changed)
           changed = mergeSiblings(block);
       }
@@ -198,13 +202,13 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
   /// Merges producers into consumers that read them through a reshape, which
   /// one of them does without. One at a time: a pair that can meet may be
   /// neighbours of others then.
-  bool mergeThroughReshapes(Block &block) {
+  bool mergeThroughReshapes(Block &block, bool productsOnly) {
     for (Operation &op : block) {
       if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
         continue;
       Operation *p = op.getOperand(0).getDefiningOp();
       std::optional<Kernel> first = Kernel::get(p);
-      if (!first || op.use_empty())
+      if (!first || op.use_empty() || (productsOnly && !first->isGemm()))
         continue;
       if (!op.hasOneUse()) {
         if (computeReshaped(&op, *first))

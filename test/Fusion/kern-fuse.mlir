@@ -364,3 +364,21 @@ func.func @mask_through_reshape(%x: tensor<8x10xf32>, %y: tensor<8xf32>, %step: 
   %4 = graph.reduce sum %3 dims = [0] : tensor<8xf32> -> tensor<f32>
   return %2, %4 : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// The gradient of gelu is an epilogue of the product before it, also through a reshape, although a bias gradient reads
+// the same values.
+// CHECK-LABEL: func.func @epilogue_through_reshape
+// CHECK: %[[D:.*]] = kern.gemm %{{.*}} extras(%{{.*}}) maps
+// CHECK: math.erf
+// CHECK: kern.columns
+// CHECK-NOT: math.erf
+// CHECK: return
+func.func @epilogue_through_reshape(%dy: tensor<6x5xf32>, %w: tensor<8x5xf32>, %x: tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<8xf32>) {
+  %0 = graph.contract %dy, %w batch = [] x [] contract = [1] x [1] : (tensor<6x5xf32>, tensor<8x5xf32>) -> tensor<6x8xf32>
+  %1 = tensor.expand_shape %0 [[0, 1], [2]] output_shape [2, 3, 8] : tensor<6x8xf32> into tensor<2x3x8xf32>
+  %2 = graph.gelu_grad none %x, %1 : tensor<2x3x8xf32>
+  %3 = graph.reduce sum %2 dims = [0, 1] : tensor<2x3x8xf32> -> tensor<8xf32>
+  return %2, %3 : tensor<2x3x8xf32>, tensor<8xf32>
+}
