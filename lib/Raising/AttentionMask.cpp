@@ -19,13 +19,16 @@ static constexpr double kHidden = -1e30;
 /// Masks of more elements are not evaluated when compiling.
 static constexpr int64_t kLargestKnown = int64_t(1) << 24;
 
-/// Whether `value` depends on a trainable state.
+/// Whether a gradient flows from `value` to a trainable state. None flows
+/// through integers and conditions.
 static bool needsGradient(Value value) {
   SmallVector<Value> work{value};
   llvm::DenseSet<Operation *> seen;
   while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || !seen.insert(op).second)
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || !isa<FloatType>(getElementTypeOrSelf(next.getType())) ||
+        !seen.insert(op).second)
       continue;
     if (auto read = dyn_cast<graph::ReadOp>(op)) {
       auto state = SymbolTable::lookupNearestSymbolFrom<graph::StateOp>(
