@@ -44,8 +44,18 @@ static bool isInPlace(RankedTensorType type, ArrayRef<int64_t> order) {
   return true;
 }
 
+/// Whether the innermost dimension of size above 1 is one of `dims`.
+static bool isInnermost(RankedTensorType type, ArrayRef<int64_t> dims) {
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
+    if (type.getDimSize(dim) != 1)
+      return llvm::is_contained(dims, dim);
+  return false;
+}
+
 /// Chooses the view of an operand; `preferContractFirst` is the form that needs
-/// no transpose flag.
+/// no transpose flag. An operand that must be copied keeps its innermost
+/// dimension, so that runs are copied, and products that contract it in both
+/// ways share the copy.
 static MatrixView chooseView(RankedTensorType type, ArrayRef<int64_t> batch,
                              ArrayRef<int64_t> free, ArrayRef<int64_t> contract,
                              bool preferContractFirst) {
@@ -55,9 +65,14 @@ static MatrixView chooseView(RankedTensorType type, ArrayRef<int64_t> batch,
     if (isInPlace(type, order))
       return {order, contractFirst, true};
   }
-  Dims order = preferContractFirst ? concat({batch, contract, free})
-                                   : concat({batch, free, contract});
-  return {order, preferContractFirst, false};
+  bool contractFirst = preferContractFirst;
+  if (isInnermost(type, contract))
+    contractFirst = false;
+  else if (isInnermost(type, free))
+    contractFirst = true;
+  Dims order = contractFirst ? concat({batch, contract, free})
+                             : concat({batch, free, contract});
+  return {order, contractFirst, false};
 }
 
 static Dims freeDims(RankedTensorType type, ArrayRef<int64_t> batch,

@@ -15,6 +15,8 @@ void bessemer::buildFusionPipeline(OpPassManager &manager) {
   functions.addPass(createAbsorbTranspose());
   functions.addPass(createReuseActivation());
   functions.addPass(createGraphToKern());
+  // Copies that several products read.
+  functions.addPass(createCSEPass());
   functions.addPass(createKernFuse());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

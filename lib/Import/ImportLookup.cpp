@@ -278,13 +278,41 @@ static FailureOr<TupleLookup> lookUpTuples(NodeImport &n, int64_t batch) {
   return result;
 }
 
+/// Whether dimension i is dimension i + `shift`, around the end.
+static bool isRotation(ArrayRef<int64_t> permutation, int64_t shift) {
+  int64_t rank = permutation.size();
+  for (auto [i, dim] : llvm::enumerate(permutation))
+    if (dim != (static_cast<int64_t>(i) + shift) % rank)
+      return false;
+  return true;
+}
+
 static LogicalResult importGatherND(NodeImport &n) {
   int64_t batch = intAttribute(n.node, "batch_dims", 0);
   auto lookup = lookUpTuples(n, batch);
   if (failed(lookup))
     return failure();
   SmallVector<int64_t> shape = lookup->shape;
-  llvm::append_range(shape, n.shape(0).drop_front(batch + lookup->tuple));
+  ArrayRef<int64_t> rest = n.shape(0).drop_front(batch + lookup->tuple);
+  int64_t outer = rest.size();
+  if (auto transpose = n.value(0).getDefiningOp<graph::TransposeOp>();
+      transpose && batch == 0 && outer != 0 &&
+      isRotation(transpose.getPermutation(), outer)) {
+    // PyTorch moves the dimensions that x[:, i, j] indexes to the front, and
+    // back afterwards: they are looked up where they are.
+    SmallVector<int64_t> table(rest), rows(rest), permutation;
+    table.push_back(lookup->table.front());
+    llvm::append_range(rows, shape);
+    for (size_t i = 0; i < rows.size(); ++i)
+      permutation.push_back((i + outer) % rows.size());
+    Value found = graph::GatherOp::create(
+        n.builder, n.loc, n.type(0).clone(rows),
+        n.reshape(transpose.getInput(), table), lookup->keys, outer,
+        /*batch=*/0);
+    n.setResult(n.transpose(found, permutation));
+    return success();
+  }
+  llvm::append_range(shape, rest);
   n.setResult(graph::GatherOp::create(n.builder, n.loc, n.type(0).clone(shape),
                                       n.reshape(n.value(0), lookup->table),
                                       lookup->keys, batch, batch));

@@ -95,9 +95,52 @@ template <bool isAverage> static LogicalResult importGlobalPool(NodeImport &n) {
   return success();
 }
 
+/// A sum of those elements that lie before (or after) each: nothing of that
+/// square is stored, but the work grows with it.
+static LogicalResult importCumSum(NodeImport &n) {
+  auto given = n.knownInts(1, "axes");
+  if (failed(given))
+    return failure();
+  if (given->size() != 1)
+    return n.fail("expected one axis, got " + Twine(given->size()));
+  auto axis = n.axis(given->front(), n.rank(0));
+  if (failed(axis))
+    return failure();
+  if (n.type(0).getElementType().isInteger(1))
+    return n.fail("expected a float or integer input, got bool");
+  // Dimension `axis` of the square counts results, the next one elements.
+  SmallVector<int64_t> square(n.shape(0)), dims;
+  square.insert(square.begin() + *axis, n.shape(0)[*axis]);
+  for (int64_t dim = 0; dim < n.rank(0); ++dim)
+    dims.push_back(dim < *axis ? dim : dim + 1);
+  if (failed(n.requireSizes(square)))
+    return failure();
+  auto type = n.type(0).clone(square);
+  Value elements =
+      graph::buildBroadcast(n.builder, n.loc, n.value(0), type, dims);
+  auto index = [&](int64_t dim) -> Value {
+    return graph::IotaOp::create(n.builder, n.loc,
+                                 type.clone(n.builder.getI64Type()), dim);
+  };
+  using Predicate = arith::CmpIPredicate;
+  bool isExclusive = intAttribute(n.node, "exclusive", 0) != 0;
+  Predicate predicate = intAttribute(n.node, "reverse", 0)
+                            ? isExclusive ? Predicate::sgt : Predicate::sge
+                        : isExclusive ? Predicate::slt
+                                      : Predicate::sle;
+  Value isAdded = arith::CmpIOp::create(n.builder, n.loc, predicate,
+                                        index(*axis + 1), index(*axis));
+  Value terms = arith::SelectOp::create(n.builder, n.loc, isAdded, elements,
+                                        n.splatLike(elements, 0));
+  n.setResult(graph::buildReduce(n.builder, n.loc, graph::ReduceKind::Sum,
+                                 terms, {*axis + 1}));
+  return success();
+}
+
 void ingest::addReduceHandlers(HandlerTable &table) {
   using graph::ReduceKind;
   static constexpr std::pair<const char *, Handler> entries[] = {
+      {"CumSum", importCumSum},
       {"GlobalAveragePool", importGlobalPool<true>},
       {"GlobalMaxPool", importGlobalPool<false>},
       {"ReduceMax", importReduce<ReduceKind::Max>},

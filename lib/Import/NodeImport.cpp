@@ -153,6 +153,13 @@ Value NodeImport::reshape(Value value, ArrayRef<int64_t> shape) {
 }
 
 Value NodeImport::transpose(Value value, ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> composed(permutation);
+  if (auto inner = value.getDefiningOp<graph::TransposeOp>()) {
+    for (int64_t &dim : composed)
+      dim = inner.getPermutation()[dim];
+    value = inner.getInput();
+  }
+  permutation = composed;
   if (llvm::is_sorted(permutation))
     return value;
   auto type = cast<RankedTensorType>(value.getType());

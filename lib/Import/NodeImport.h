@@ -144,6 +144,7 @@ public:
   mlir::Value splatLike(mlir::Value like, double value);
   /// A reshape, from before earlier reshapes of the same value.
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  /// A transpose, from before an earlier one of the same value.
   mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
   /// `count` elements along `dim` from `begin` on.
   mlir::Value slice(mlir::Value value, int64_t dim, int64_t begin,

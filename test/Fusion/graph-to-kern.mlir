@@ -117,6 +117,19 @@ func.func @contract_transposed(%x: tensor<6x4x5xf32>, %w: tensor<5x4x7xf32>) -> 
 
 // -----
 
+// An operand that must be copied keeps its innermost dimension: runs are copied,
+// and the product takes a flag.
+// CHECK-DAG: #[[HEADS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>
+// CHECK-LABEL: func.func @contract_copied
+func.func @contract_copied(%p: tensor<2x3x5x4xf32>, %v: tensor<2x6x3x4xf32>) -> tensor<2x3x5x6xf32> {
+  // CHECK: kern.map(%arg1) bounds = [2, 3, 6, 4] maps = [#[[HEADS]], #{{.*}}]
+  // CHECK: kern.gemm %{{.*}}, %{{.*}} trans_b maps
+  %0 = graph.contract %p, %v batch = [0, 1] x [0, 2] contract = [3] x [3] : (tensor<2x3x5x4xf32>, tensor<2x6x3x4xf32>) -> tensor<2x3x5x6xf32>
+  return %0 : tensor<2x3x5x6xf32>
+}
+
+// -----
+
 // Batched; the batch of the left operand is inside, so it is transposed. A
 // product of a vector has m = 1.
 // CHECK-LABEL: func.func @contract_batched
