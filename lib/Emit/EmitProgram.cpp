@@ -213,12 +213,14 @@ FailureOr<format::CommandBodyUnion> ProgramEmitter::readLibrary(LibraryOp op) {
   std::optional<kern::ConvKind> kind = kern::symbolizeConvKind(text("kind"));
   auto groups = descriptor.getAs<IntegerAttr>("groups");
   auto hasBias = descriptor.getAs<BoolAttr>("has_bias");
+  auto winograd = descriptor.getAs<BoolAttr>("winograd");
   if (!complete || !kind || !groups || !hasBias)
     return op.emitOpError("expected the descriptor of a convolution, got ")
            << descriptor;
   convolution.kind = static_cast<format::ConvolutionKind>(*kind);
   convolution.groups = groups.getInt();
   convolution.has_bias = hasBias.getValue();
+  convolution.winograd = winograd && winograd.getValue();
 
   format::LibraryT library;
   library.library = "onednn";

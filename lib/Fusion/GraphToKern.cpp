@@ -164,7 +164,7 @@ static void convertConvolution(Operation *op) {
     Value result = kern::ConvOp::create(
         builder, op->getLoc(), conv.getType(), kind, op->getOperands(),
         builder.getArrayAttr(layouts), conv.getStrides(), conv.getPads(),
-        conv.getDilations(), conv.getGroups(), schedule);
+        conv.getDilations(), conv.getGroups(), /*winograd=*/false, schedule);
     conv.replaceAllUsesWith(result);
   };
   if (auto conv = dyn_cast<graph::ConvOp>(op))

@@ -316,25 +316,7 @@ void ProgramWriter::makeLoop(const Level &level, size_t nodeIndex) {
 
 void ProgramWriter::makeLibrary(kern::ConvOp conv, ArrayAttr operands,
                                 StringAttr label, DenseI64ArrayAttr values) {
-  auto shape = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  };
-  // Operands and result are x, w and y in another order for each kind.
-  Value x, w, y;
-  unsigned xAt = 0, wAt = 1, yAt = conv.getLayouts().size() - 1;
-  switch (conv.getKind()) {
-  case kern::ConvKind::Forward:
-    x = conv.getInputs()[0], w = conv.getInputs()[1], y = conv.getResult();
-    break;
-  case kern::ConvKind::InputGrad:
-    y = conv.getInputs()[0], w = conv.getInputs()[1], x = conv.getResult();
-    std::swap(xAt, yAt);
-    break;
-  case kern::ConvKind::WeightGrad:
-    x = conv.getInputs()[0], y = conv.getInputs()[1], w = conv.getResult();
-    std::swap(wAt, yAt);
-    break;
-  }
+  kern::ConvOp::Roles roles = conv.getRoles();
   auto layout = [&](unsigned at) {
     return builder.getStringAttr(
         cast<kern::LayoutAttr>(conv.getLayouts()[at]).getFormat());
@@ -342,23 +324,27 @@ void ProgramWriter::makeLibrary(kern::ConvOp conv, ArrayAttr operands,
   auto numbers = [&](ArrayRef<int64_t> values) {
     return builder.getDenseI64ArrayAttr(values);
   };
+  auto shape = [&](unsigned at) {
+    return numbers(conv.getLogicalType(at).getShape());
+  };
   bool hasBias = conv.getInputs().size() == 3;
   DictionaryAttr descriptor = builder.getDictionaryAttr({
       builder.getNamedAttr(
           "kind",
           builder.getStringAttr(kern::stringifyConvKind(conv.getKind()))),
       builder.getNamedAttr("has_bias", builder.getBoolAttr(hasBias)),
-      builder.getNamedAttr("x", numbers(shape(x))),
-      builder.getNamedAttr("w", numbers(shape(w))),
-      builder.getNamedAttr("y", numbers(shape(y))),
+      builder.getNamedAttr("x", shape(roles.x)),
+      builder.getNamedAttr("w", shape(roles.w)),
+      builder.getNamedAttr("y", shape(roles.y)),
       builder.getNamedAttr("strides", numbers(conv.getStrides())),
       builder.getNamedAttr("pads", numbers(conv.getPads())),
       builder.getNamedAttr("dilations", numbers(conv.getDilations())),
       builder.getNamedAttr("groups",
                            builder.getI64IntegerAttr(conv.getGroups())),
-      builder.getNamedAttr("x_layout", layout(xAt)),
-      builder.getNamedAttr("w_layout", layout(wAt)),
-      builder.getNamedAttr("y_layout", layout(yAt)),
+      builder.getNamedAttr("x_layout", layout(roles.x)),
+      builder.getNamedAttr("w_layout", layout(roles.w)),
+      builder.getNamedAttr("y_layout", layout(roles.y)),
+      builder.getNamedAttr("winograd", builder.getBoolAttr(conv.getWinograd())),
   });
   exec::LibraryOp::create(builder, conv.getLoc(), "onednn.convolution",
                           operands, descriptor, label, values);

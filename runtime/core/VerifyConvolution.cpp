@@ -76,9 +76,23 @@ bool shapesFit(const format::Convolution &conv) {
 std::optional<Mismatch> checkConvolution(const format::Convolution &conv) {
   if (auto mismatch = checkNumbers(conv))
     return mismatch;
-  for (const auto *layout : {conv.x_layout(), conv.w_layout(), conv.y_layout()})
-    if (layout && layout->size() && layout->string_view() != "row")
-      return Mismatch{"convolution layout", "row", layout->str()};
+  auto isRow = [](const flatbuffers::String *layout) {
+    return !layout || layout->size() == 0 || layout->string_view() == "row";
+  };
+  if (!isRow(conv.w_layout()))
+    return Mismatch{"convolution layout", "row", conv.w_layout()->str()};
+  auto fits = [&](const flatbuffers::String *layout, const Numbers &shape) {
+    return isRow(layout) ||
+           (layout->string_view() == "nChw16c" && shape.Get(1) % 16 == 0);
+  };
+  if (!fits(conv.x_layout(), *conv.x()))
+    return Mismatch{"convolution layout",
+                    "row, or nChw16c for a multiple of 16 channels",
+                    conv.x_layout()->str() + " for x " + list(conv.x())};
+  if (!fits(conv.y_layout(), *conv.y()))
+    return Mismatch{"convolution layout",
+                    "row, or nChw16c for a multiple of 16 channels",
+                    conv.y_layout()->str() + " for y " + list(conv.y())};
   if (conv.kind() > format::ConvolutionKind::MAX)
     return Mismatch{"convolution", "a kind of convolution",
                     std::to_string(int(conv.kind()))};

@@ -208,7 +208,7 @@ func.func @turn() {
 
 // CHECK: exec.program @convolutions
 // CHECK: exec.library "onednn.convolution" operands = [#exec.slice<@in0[0, 1024]>, #exec.slice<@in1[0, 144]>, #exec.slice<@in2[0, 8]>, #exec.slice<@out0[0, 1024]>]
-// CHECK-SAME: descriptor = {dilations = array<i64: 1, 1>, groups = 1 : i64, has_bias = true, kind = "forward", pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>, w = array<i64: 2, 2, 3, 3>, w_layout = "row", x = array<i64: 2, 2, 8, 8>, x_layout = "row", y = array<i64: 2, 2, 8, 8>, y_layout = "row"}
+// CHECK-SAME: descriptor = {dilations = array<i64: 1, 1>, groups = 1 : i64, has_bias = true, kind = "forward", pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>, w = array<i64: 2, 2, 3, 3>, w_layout = "row", winograd = false, x = array<i64: 2, 2, 8, 8>, x_layout = "row", y = array<i64: 2, 2, 8, 8>, y_layout = "row"}
 // CHECK-NEXT: exec.library "onednn.convolution" operands = [#exec.slice<@out0[0, 1024]>, #exec.slice<@in1[0, 144]>, #exec.slice<@out1[0, 1024]>]
 // CHECK-SAME: has_bias = false, kind = "input_grad"
 // CHECK-SAME: w = array<i64: 2, 2, 3, 3>{{.*}} x = array<i64: 2, 2, 8, 8>{{.*}} y = array<i64: 2, 2, 8, 8>

@@ -37,7 +37,8 @@ public:
     // several threads.
     vectors = 4;
     while (vectors > 1 &&
-           outer * llvm::divideCeil(length, vectors * target.lanes) < 4)
+           (vectors / 2 * target.lanes >= length ||
+            outer * llvm::divideCeil(length, vectors * target.lanes) < 4))
       vectors /= 2;
     blocks = llvm::divideCeil(length, vectors * target.lanes);
     units = outer * blocks;

@@ -27,6 +27,8 @@ KernelPlan planGemm(kern::GemmOp op, const CPUTarget &target);
 KernelPlan planAttention(kern::AttentionOp op, const CPUTarget &target);
 KernelPlan planAttentionGrad(kern::AttentionGradOp op, const CPUTarget &target);
 KernelPlan planWindow(kern::WindowOp op, const CPUTarget &target);
+/// A window op on images in blocks of channels.
+KernelPlan planBlockedWindow(kern::WindowOp op, const CPUTarget &target);
 KernelPlan planUpdate(kern::UpdateOp op, const CPUTarget &target);
 KernelPlan planNorm(kern::NormOp op, const CPUTarget &target);
 KernelPlan planGather(kern::GatherOp op, const CPUTarget &target);

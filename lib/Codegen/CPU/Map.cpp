@@ -2,7 +2,9 @@
 //
 // kern.map: the outer dimensions are one index, vectors run along the dimension
 // where most accesses are contiguous. A tile is a number of outer indices, or a
-// piece of the vector dimension when that is long.
+// piece of the vector dimension when that is long. Where that dimension is
+// short, as that of a block of channels, the innermost of the outer ones is a
+// loop of its own, so that indices are not computed for each few elements.
 
 #include "IterationSpace.h"
 #include "RunTiling.h"
@@ -19,9 +21,14 @@ public:
     vectorDim = space.pickVectorDim(/*amongReduced=*/false);
     length = vectorDim < 0 ? 1 : space.bounds[vectorDim];
     outerDims = space.dims(/*areReduced=*/false, vectorDim);
+    constexpr int64_t shortRun = 64, enoughTiles = 8;
+    if (vectorDim >= 0 && length <= shortRun && outerDims.size() > 1 &&
+        space.size(ArrayRef(outerDims).drop_back()) >= enoughTiles)
+      repeatedDim = outerDims.pop_back_val();
     for (int64_t dim : outerDims)
       outerBounds.push_back(space.bounds[dim]);
-    tiling = RunTiling(space.size(outerDims), length, target.lanes);
+    tiling = RunTiling(space.size(outerDims), length, target.lanes,
+                       repeatedDim < 0 ? 1 : space.bounds[repeatedDim]);
   }
 
   int64_t getTiles() const { return tiling.getTiles(); }
@@ -41,6 +48,14 @@ private:
                Val count) {
     Position position =
         begin.at(k, space, outerDims, k.delinearize(outerIndex, outerBounds));
+    if (repeatedDim < 0)
+      return emitVectors(k, position, count);
+    k.loop(k.i64(0), k.i64(space.bounds[repeatedDim]), 1, [&](Val index) {
+      emitVectors(k, position.at(k, space, {repeatedDim}, {index}), count);
+    });
+  }
+
+  void emitVectors(KernelBuilder &k, const Position &position, Val count) {
     RegionEmitter outerScope(k, body);
     if (vectorDim < 0) {
       bindScalars(k, outerScope, space, position, {});
@@ -70,7 +85,7 @@ private:
 
   Block &body;
   IterationSpace space;
-  int64_t vectorDim, length;
+  int64_t vectorDim, length, repeatedDim = -1;
   RunTiling tiling;
   SmallVector<int64_t> outerDims, outerBounds;
 };

@@ -13,13 +13,16 @@ namespace bessemer::cpu {
 class RunTiling {
 public:
   RunTiling() = default;
-  RunTiling(int64_t runs, int64_t length, int64_t lanes)
+  /// Each run is done `repeats` times, in other places.
+  RunTiling(int64_t runs, int64_t length, int64_t lanes, int64_t repeats = 1)
       : runs(runs), length(length) {
     // Pieces are whole vectors, of even size.
     pieces = llvm::divideCeil(length, 2 * kTileElements);
     pieceLength = llvm::alignTo(llvm::divideCeil(length, pieces), lanes * 4);
     pieces = llvm::divideCeil(length, pieceLength);
-    runsPerTile = pieces > 1 ? 1 : std::max<int64_t>(1, kTileElements / length);
+    runsPerTile =
+        pieces > 1 ? 1
+                   : std::max<int64_t>(1, kTileElements / (length * repeats));
   }
 
   int64_t getTiles() const {

@@ -390,7 +390,10 @@ void WindowEmitter::emitPairs(KernelBuilder &k, Val x, Val dy, Val result) {
   });
 }
 
-KernelPlan bessemer::cpu::planWindow(kern::WindowOp op, const CPUTarget &) {
+KernelPlan bessemer::cpu::planWindow(kern::WindowOp op,
+                                     const CPUTarget &target) {
+  if (op.getType().getRank() == 5)
+    return planBlockedWindow(op, target);
   auto emitter = std::make_shared<WindowEmitter>(op);
   return {emitter->getTiles(), 0,
           [emitter](KernelBuilder &k) { emitter->emit(k); }};

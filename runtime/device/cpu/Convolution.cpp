@@ -10,13 +10,17 @@ using Kind = format::ConvolutionKind;
 
 namespace {
 constexpr uint64_t cacheLine = 64;
+/// Beyond it Winograd's algorithm is not worth its memory: with hundreds of
+/// channels the transformed weights, for a weight gradient those of each
+/// thread, are larger than all images.
+constexpr uint64_t mostWinogradScratch = 32 << 20;
 
 /// The descriptors of one convolution's tensors.
 struct Descs {
   dnnl_memory_desc_t x, w, y, bias;
 };
 
-/// Row-major, or in whatever layout oneDNN likes.
+/// As the caller has them, or in whatever layout oneDNN likes.
 Status describe(const OneDnn &dnnl, const ConvolutionShape &shape,
                 bool anyImages, bool anyWeights, Descs &descs) {
   auto init = [&](dnnl_memory_desc_t &desc, std::initializer_list<int64_t> dims,
@@ -29,9 +33,15 @@ Status describe(const OneDnn &dnnl, const ConvolutionShape &shape,
   };
   const auto &[x, w, y, groups] =
       std::tie(shape.x, shape.w, shape.y, shape.groups);
-  auto images = anyImages ? dnnl_format_tag_any : dnnl_nchw;
-  BESSEMER_RETURN_IF_ERROR(init(descs.x, {x[0], x[1], x[2], x[3]}, images));
-  BESSEMER_RETURN_IF_ERROR(init(descs.y, {y[0], y[1], y[2], y[3]}, images));
+  auto image = [&](bool isBlocked) {
+    return anyImages   ? dnnl_format_tag_any
+           : isBlocked ? dnnl_nChw16c
+                       : dnnl_nchw;
+  };
+  BESSEMER_RETURN_IF_ERROR(
+      init(descs.x, {x[0], x[1], x[2], x[3]}, image(shape.blockedX)));
+  BESSEMER_RETURN_IF_ERROR(
+      init(descs.y, {y[0], y[1], y[2], y[3]}, image(shape.blockedY)));
   BESSEMER_RETURN_IF_ERROR(init(descs.bias, {w[0]}, dnnl_x));
   if (groups == 1)
     return init(descs.w, {w[0], w[1], w[2], w[3]},
@@ -64,23 +74,26 @@ Status Convolution::plan(int threads, bool blocked) {
       dnnlStatus(dnnl.primitive_attr_set_scratchpad_mode(
                      userScratch.get(), dnnl_scratchpad_mode_user),
                  "primitive_attr_set_scratchpad_mode"));
-  if (blocked) {
-    // What one image takes in the layouts that oneDNN chooses for the batch.
-    BESSEMER_RETURN_IF_ERROR(createPrimitive(true));
-    BESSEMER_RETURN_IF_ERROR(addOperands());
-    uint64_t bytesPerImage = 0;
-    for (const Operand &operand : operands)
-      if (operand.inner && operand.chunkStride)
-        bytesPerImage +=
-            dnnl.memory_desc_get_size(&operand.innerDesc) / whole.x[0];
-    int64_t images = chooseImages(whole, bytesPerImage, threads);
+  BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked));
+  BESSEMER_RETURN_IF_ERROR(addOperands());
+  // What one image takes in the layouts that oneDNN chooses for the batch.
+  uint64_t bytesPerImage = 0;
+  for (const Operand &operand : operands)
+    if (operand.inner && operand.chunkStride)
+      bytesPerImage +=
+          dnnl.memory_desc_get_size(&operand.innerDesc) / whole.x[0];
+  // Winograd's algorithm transforms the weights in each run.
+  int64_t images = usesWinograd || !bytesPerImage
+                       ? whole.x[0]
+                       : chooseImages(whole, bytesPerImage, threads);
+  if (images != whole.x[0]) {
     chunks = whole.x[0] / images;
     chunk.x[0] = chunk.y[0] = images;
     operands.clear();
     scratchSize = 0;
+    BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked));
+    BESSEMER_RETURN_IF_ERROR(addOperands());
   }
-  BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked));
-  BESSEMER_RETURN_IF_ERROR(addOperands());
   for (const Operand &operand : operands)
     arguments.push_back({operand.argument, operand.inner ? operand.inner.get()
                                                          : operand.row.get()});
@@ -102,6 +115,17 @@ Status Convolution::plan(int threads, bool blocked) {
 
 /// The primitive for `chunk`.
 Status Convolution::createPrimitive(bool blocked) {
+  // Not every processor has Winograd's algorithm, nor every shape.
+  usesWinograd = whole.winograd &&
+                 createPrimitive(blocked, dnnl_convolution_winograd).ok() &&
+                 dnnl.memory_desc_get_size(dnnl.primitive_desc_query_md(
+                     primitiveDesc.get(), dnnl_query_scratchpad_md, 0)) <=
+                     mostWinogradScratch;
+  return usesWinograd ? Status()
+                      : createPrimitive(blocked, dnnl_convolution_direct);
+}
+
+Status Convolution::createPrimitive(bool blocked, dnnl_alg_kind_t algorithm) {
   Descs asked;
   BESSEMER_RETURN_IF_ERROR(describe(dnnl, chunk, blocked, true, asked));
   const dnnl_dims_t strides = {chunk.strides[0], chunk.strides[1]};
@@ -109,7 +133,6 @@ Status Convolution::createPrimitive(bool blocked) {
   const dnnl_dims_t dilates = {chunk.dilations[0] - 1, chunk.dilations[1] - 1};
   const dnnl_dims_t before = {chunk.pads[0], chunk.pads[1]};
   const dnnl_dims_t after = {chunk.pads[2], chunk.pads[3]};
-  const auto algorithm = dnnl_convolution_direct;
 
   dnnl_convolution_desc_t desc;
   BESSEMER_RETURN_IF_ERROR(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // One convolution of oneDNN, planned once: the primitive, the layouts it
-// chose, and the reorders between them and the caller's row-major tensors.
+// chose, and the reorders between them and the caller's tensors.
 #pragma once
 
 #include "device/cpu/ConvolutionShape.h"
@@ -38,7 +38,7 @@ private:
     /// Bytes from one chunk's images to the next; 0: the same in each chunk.
     uint64_t chunkStride = 0;
     dnnl_memory_desc_t rowDesc, innerDesc;
-    /// The caller's tensor, or a chunk of it.
+    /// The caller's tensor, or a chunk of it: `rowDesc`.
     DnnlMemory row;
     void *boundTo = nullptr;
     /// The primitive's view of it, in scratch, when the layouts differ.
@@ -49,6 +49,7 @@ private:
 
   Status plan(int threads, bool blocked);
   Status createPrimitive(bool blocked);
+  Status createPrimitive(bool blocked, dnnl_alg_kind_t algorithm);
   Status addOperands();
   Status addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
                     dnnl_query_t query, bool isResult = false);
@@ -64,6 +65,7 @@ private:
   /// The convolution, and what one run of the primitive computes of it.
   ConvolutionShape whole, chunk;
   int64_t chunks = 1;
+  bool usesWinograd = false;
   std::vector<Operand> operands;
   DnnlAttr userScratch;
   DnnlPrimitiveDesc primitiveDesc;

@@ -19,6 +19,10 @@ toArray(const flatbuffers::Vector<int64_t> *values) {
   return result;
 }
 
+static bool isBlocked(const flatbuffers::String *layout) {
+  return layout && layout->string_view() == "nChw16c";
+}
+
 ConvolutionShape::ConvolutionShape(const format::Convolution &description)
     : kind(description.kind()),
       hasBias(description.kind() == Kind::forward && description.has_bias()),
@@ -26,13 +30,18 @@ ConvolutionShape::ConvolutionShape(const format::Convolution &description)
       y(toArray<4>(description.y())),
       strides(toArray<2>(description.strides())),
       dilations(toArray<2>(description.dilations())),
-      pads(toArray<4>(description.pads())), groups(description.groups()) {}
+      pads(toArray<4>(description.pads())), groups(description.groups()),
+      blockedX(isBlocked(description.x_layout())),
+      blockedY(isBlocked(description.y_layout())),
+      winograd(description.winograd()) {}
 
 uint64_t ConvolutionShape::weightBytes() const {
   return sizeof(float) * uint64_t(w[0] * w[1] * w[2] * w[3]);
 }
 
 bool prefersBlockedImages(const ConvolutionShape &shape) {
+  if (shape.blockedX || shape.blockedY)
+    return true;
   bool depthwise = shape.groups > 1 && shape.w[1] == 1;
   // A blocked image of a few channels is mostly padding, which the gradient has
   // to write (1 to 4 channels: 2 to 5 times slower).

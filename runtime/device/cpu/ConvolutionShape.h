@@ -22,6 +22,10 @@ struct ConvolutionShape {
   /// Top, left, bottom, right.
   std::array<int64_t, 4> pads{};
   int64_t groups = 1;
+  /// Whether the caller's images lie in blocks of 16 channels.
+  bool blockedX = false, blockedY = false;
+  /// Whether Winograd's algorithm may compute it.
+  bool winograd = false;
 
   bool operator==(const ConvolutionShape &) const = default;
 

@@ -440,3 +440,32 @@ func.func @f(%a: tensor<8x6x28x28xf32>) {
       : (tensor<8x6x28x28xf32>) -> tensor<8x6x14x14xf32>
   return
 }
+
+// -----
+
+func.func @conv_layout_unknown(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
+  // expected-error @below {{'kern.conv' op expected layout row, got nChw16c}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"nChw16c">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @conv_block(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
+  // expected-error @below {{'kern.conv' op expected [n, c, h, w, 16] of layout nChw16c, got 'tensor<8x2x32x32x8xf32>'}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x2x32x32x8xf32>
+  return
+}
+
+// -----
+
+func.func @window_block(%a: tensor<8x1x32x32x16xf32>) {
+  // expected-error @below {{'kern.window' op expected equal blocks, a multiple of 16 channels, got 'tensor<8x1x32x32x16xf32>' and 'tensor<8x2x16x16x8xf32>'}}
+  %0 = kern.window max(%a) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x1x32x32x16xf32>) -> tensor<8x2x16x16x8xf32>
+  return
+}

@@ -66,8 +66,8 @@ func.func @gemm(%x: tensor<32x784xf32>, %w: tensor<256x784xf32>, %bias: tensor<2
 
 // CHECK-LABEL: func.func @conv
 func.func @conv(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>, %dy: tensor<8x16x32x32xf32>) {
-  // CHECK: kern.conv forward(%{{.*}}, %{{.*}}) layouts = [#kern.layout<"row">, #kern.layout<"nChw16c">, #kern.layout<"row">]
-  %0 = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"nChw16c">, #kern.layout<"row">]
+  // CHECK: kern.conv forward(%{{.*}}, %{{.*}}) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+  %0 = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
       : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
   // CHECK: kern.conv input_grad(
@@ -78,6 +78,19 @@ func.func @conv(%x: tensor<8x3x32x32xf32>, %w: tensor<16x3x3x3xf32>, %dy: tensor
   %2 = kern.conv weight_grad(%x, %dy) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
       : (tensor<8x3x32x32xf32>, tensor<8x16x32x32xf32>) -> tensor<16x3x3x3xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @blocked
+func.func @blocked(%x: tensor<8x2x32x32x16xf32>, %w: tensor<16x32x3x3xf32>) {
+  // CHECK: kern.conv forward(%{{.*}}, %{{.*}}) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">] {{.*}}winograd
+  %0 = kern.conv forward(%x, %w) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, winograd,
+       schedule = #kern.schedule<library>}
+      : (tensor<8x2x32x32x16xf32>, tensor<16x32x3x3xf32>) -> tensor<8x1x32x32x16xf32>
+  // CHECK: kern.window max(%{{.*}}) {{.*}} -> tensor<8x1x16x16x16xf32>
+  %1 = kern.window max(%0) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>}
+      : (tensor<8x1x32x32x16xf32>) -> tensor<8x1x16x16x16xf32>
   return
 }
 

@@ -2,6 +2,7 @@
 // oneDNN's convolutions against plain loops in double precision.
 #include "TestArtifact.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <gmock/gmock.h>
@@ -88,6 +89,14 @@ struct Sums {
       // of these lengths stay well inside, a wrong term does not.
       ASSERT_NEAR(got[i], value[i], magnitude[i] * 16 * 0x1p-24 + 1e-30)
           << "element " << i;
+  }
+  /// Winograd's F(4x4, 3x3) mixes the elements of a tile with coefficients up
+  /// to 8, so that small elements have errors as large as their neighbours'.
+  void expectNearInTiles(std::span<const float> got) const {
+    ASSERT_EQ(got.size(), value.size());
+    double largest = *std::max_element(magnitude.begin(), magnitude.end());
+    for (size_t i = 0; i < value.size(); ++i)
+      ASSERT_NEAR(got[i], value[i], largest * 16 * 0x1p-24) << "element " << i;
   }
   std::vector<double> value, magnitude;
 };
@@ -181,6 +190,87 @@ TEST_P(ConvolutionTest, MatchesPlainLoops) {
   }
 }
 
+/// Elements of an image [n, c, h, w] as [n, c / 16, h, w, 16], or back.
+static std::vector<float> inBlocks(std::span<const float> image,
+                                   const std::vector<int64_t> &shape,
+                                   bool back = false) {
+  std::vector<float> result(image.size());
+  int64_t channels = shape[1], pixels = shape[2] * shape[3];
+  for (int64_t i = 0; i < int64_t(image.size()); ++i) {
+    int64_t pixel = i % pixels, c = i / pixels % channels;
+    int64_t n = i / pixels / channels;
+    int64_t block = ((n * channels / 16 + c / 16) * pixels + pixel) * 16;
+    (back ? result[i] : result[block + c % 16]) =
+        image[back ? block + c % 16 : i];
+  }
+  return result;
+}
+
+// The images that can be lie in blocks, and Winograd's algorithm is allowed.
+TEST_P(ConvolutionTest, TakesImagesInBlocks) {
+  const Case &c = GetParam();
+  bool blockedX = c.channels % 16 == 0, blockedY = c.outputs % 16 == 0;
+  if (!blockedX && !blockedY)
+    GTEST_SKIP() << "no image of whole blocks";
+  auto x = noise(product(c.x()), 1), w = noise(product(c.w()), 2),
+       dy = noise(product(c.y()), 3);
+  Sums y(product(c.y())), dx(product(c.x())), dw(product(c.w()));
+  forEachProduct(c, [&](int64_t xi, int64_t wi, int64_t yi) {
+    y.add(yi, double(x[xi]) * w[wi]);
+    dx.add(xi, double(dy[yi]) * w[wi]);
+    dw.add(wi, double(dy[yi]) * x[xi]);
+  });
+  for (bool winograd : {false, true}) {
+    TestArtifact artifact;
+    auto exec = artifact.addFunction("predict",
+                                     {{"x", Type::f32, c.x()},
+                                      {"w", Type::f32, c.w()},
+                                      {"dy", Type::f32, c.y()}},
+                                     {{"y", Type::f32, c.y()},
+                                      {"dx", Type::f32, c.x()},
+                                      {"dw", Type::f32, c.w()}});
+    auto in = [&](int i) { return exec.slice(exec.input(i)); };
+    auto out = [&](int i) { return exec.slice(exec.output(i)); };
+    auto convolution = [&](ConvolutionKind kind) {
+      auto conv = describe(c, kind);
+      conv->x_layout = blockedX ? "nChw16c" : "row";
+      conv->y_layout = blockedY ? "nChw16c" : "row";
+      conv->winograd = winograd;
+      return conv;
+    };
+    exec.convolution(*convolution(ConvolutionKind::forward),
+                     {in(0), in(1), out(0)});
+    exec.convolution(*convolution(ConvolutionKind::input_gradient),
+                     {in(2), in(1), out(1)});
+    exec.convolution(*convolution(ConvolutionKind::weight_gradient),
+                     {in(0), in(2), out(2)});
+    auto givenX = blockedX ? inBlocks(x, c.x()) : x;
+    auto givenDy = blockedY ? inBlocks(dy, c.y()) : dy;
+    for (int threads : {1, 2}) {
+      auto session = artifact.session(threads);
+      ASSERT_TRUE(session);
+      auto xs = c.x(), ws = c.w(), ys = c.y();
+      NamedTensor inputs[] = {{"x", view(givenX, xs)},
+                              {"w", view(w, ws)},
+                              {"dy", view(givenDy, ys)}};
+      Status status = session->run("predict", inputs, {});
+      ASSERT_TRUE(status.ok()) << status.message();
+      auto got = [&](const char *name, const std::vector<int64_t> &shape,
+                     bool isBlocked) {
+        auto elements = session->output("predict", name)->elements<float>();
+        return isBlocked ? inBlocks(elements, shape, /*back=*/true)
+                         : std::vector<float>(elements.begin(), elements.end());
+      };
+      auto check = [&](const Sums &sums, const std::vector<float> &elements) {
+        winograd ? sums.expectNearInTiles(elements) : sums.expectNear(elements);
+      };
+      check(y, got("y", c.y(), blockedY));
+      check(dx, got("dx", c.x(), blockedX));
+      check(dw, got("dw", c.w(), false));
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ConvolutionTest,
     testing::Values(
@@ -188,6 +278,19 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"lenet2", 4, 6, 14, 14, 16, 5, 5},
         Case{"image", 2, 3, 17, 15, 32, 3, 3, 1, {2, 2}, {1, 1}, {1, 1, 1, 1}},
         Case{"wide", 2, 32, 9, 9, 48, 3, 3, 1, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        Case{"tiles", 8, 32, 12, 12, 48, 3, 3, 1, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        Case{"blocked_depthwise",
+             2,
+             32,
+             10,
+             10,
+             32,
+             3,
+             3,
+             32,
+             {1, 1},
+             {1, 1},
+             {1, 1, 1, 1}},
         Case{"odd", 3, 5, 7, 11, 7, 2, 3, 1, {1, 2}, {1, 1}, {0, 1, 1, 2}},
         Case{"pointwise", 2, 20, 6, 6, 24, 1, 1},
         Case{"downsample", 2, 16, 8, 8, 32, 1, 1, 1, {2, 2}},

@@ -410,7 +410,12 @@ TEST_F(Loader, ChecksConvolutions) {
   convolutionError([](Conv &c) { c.groups = 0; },
                    "expected shapes that fit each other");
   convolutionError([](Conv &c) { c.x_layout = "nChw16c"; },
-                   "convolution layout: expected row, got nChw16c");
+                   "convolution layout: expected row, or nChw16c for a "
+                   "multiple of 16 channels, got nChw16c for x [1, 2, 5, 5]");
+  convolutionError([](Conv &c) { c.y_layout = "nhwc"; },
+                   "multiple of 16 channels, got nhwc for y [1, 4, 3, 3]");
+  convolutionError([](Conv &c) { c.w_layout = "OIhw16i16o"; },
+                   "convolution layout: expected row, got OIhw16i16o");
   convolutionError([](Conv &c) { c.has_bias = true; },
                    "expected 4 operands, got 3");
   convolutionError(

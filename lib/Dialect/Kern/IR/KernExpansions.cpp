@@ -77,36 +77,49 @@ Expansion GemmOp::expand(OpBuilder &builder) {
 }
 
 Expansion ConvOp::expand(OpBuilder &builder) {
-  Value first = getInputs()[0], second = getInputs()[1];
+  auto operand = [&](unsigned i) -> Value {
+    Value value = getInputs()[i];
+    return isBlocked(i) ? buildUnblocked(builder, getLoc(), value) : value;
+  };
+  Value first = operand(0), second = operand(1);
+  unsigned last = getInputs().size();
+  RankedTensorType type = getLogicalType(last);
   Value result;
   switch (getKind()) {
   case ConvKind::Forward:
     result = graph::ConvOp::create(
-        builder, getLoc(), getType(), first, second,
+        builder, getLoc(), type, first, second,
         getInputs().size() == 3 ? getInputs()[2] : Value(), getStridesAttr(),
         getPadsAttr(), getDilationsAttr(), getGroupsAttr());
     break;
   case ConvKind::InputGrad:
     result = graph::ConvInputGradOp::create(
-        builder, getLoc(), getType(), first, second, getStridesAttr(),
-        getPadsAttr(), getDilationsAttr(), getGroupsAttr());
+        builder, getLoc(), type, first, second, getStridesAttr(), getPadsAttr(),
+        getDilationsAttr(), getGroupsAttr());
     break;
   case ConvKind::WeightGrad:
     result = graph::ConvWeightGradOp::create(
-        builder, getLoc(), getType(), first, second, getStridesAttr(),
-        getPadsAttr(), getDilationsAttr(), getGroupsAttr());
+        builder, getLoc(), type, first, second, getStridesAttr(), getPadsAttr(),
+        getDilationsAttr(), getGroupsAttr());
     break;
   }
+  if (isBlocked(last))
+    result = buildBlocked(builder, getLoc(), result, getType());
   return SmallVector<Value>{result};
 }
 
 Expansion WindowOp::expand(OpBuilder &builder) {
-  Value first = getInputs()[0];
-  Value result;
+  bool isBlocked = getType().getRank() == 5;
+  SmallVector<Value> images;
+  for (Value image : getInputs())
+    images.push_back(isBlocked ? buildUnblocked(builder, getLoc(), image)
+                               : image);
+  RankedTensorType type = isBlocked ? getUnblockedType(getType()) : getType();
+  Value first = images[0], result;
   switch (getKind()) {
   case WindowKind::Max:
   case WindowKind::Average:
-    result = graph::PoolOp::create(builder, getLoc(), getType(),
+    result = graph::PoolOp::create(builder, getLoc(), type,
                                    getKind() == WindowKind::Max
                                        ? graph::PoolKind::Max
                                        : graph::PoolKind::Average,
@@ -115,15 +128,17 @@ Expansion WindowOp::expand(OpBuilder &builder) {
     break;
   case WindowKind::MaxGrad:
     result = graph::MaxPoolGradOp::create(
-        builder, getLoc(), getType(), first, getInputs()[1], getWindowAttr(),
+        builder, getLoc(), type, first, images[1], getWindowAttr(),
         getStridesAttr(), getPadsAttr(), getDilationsAttr());
     break;
   case WindowKind::AverageGrad:
     result = graph::AveragePoolGradOp::create(
-        builder, getLoc(), getType(), first, getWindow(), getStrides(),
-        getPads(), getDilations(), getCountIncludePad());
+        builder, getLoc(), type, first, getWindow(), getStrides(), getPads(),
+        getDilations(), getCountIncludePad());
     break;
   }
+  if (isBlocked)
+    result = buildBlocked(builder, getLoc(), result, getType());
   return SmallVector<Value>{result};
 }
 

@@ -205,29 +205,30 @@ LogicalResult ConvOp::verify() {
   if (getLayouts().size() != operands + 1)
     return emitOpError("expected a layout per operand and result, got ")
            << getLayouts().size();
-  auto tensor = [&](unsigned index) {
-    return cast<RankedTensorType>(getInputs()[index].getType());
-  };
-  auto result = cast<RankedTensorType>(getType());
-  auto verifyGeometry = [&](RankedTensorType x, RankedTensorType weight,
-                            RankedTensorType y) {
-    return graph::verifyConvolution(*this, x, weight, y, getStrides(),
-                                    getPads(), getDilations(), getGroups());
-  };
-  switch (getKind()) {
-  case ConvKind::Forward:
-    if (failed(verifyGeometry(tensor(0), tensor(1), result)))
-      return failure();
-    if (operands == 3 && tensor(2).getShape() != result.getShape().slice(1, 1))
-      return emitOpError("expected a bias of ")
-             << result.getDimSize(1) << " elements, got " << tensor(2);
-    return success();
-  case ConvKind::InputGrad: // dy, weight -> dx
-    return verifyGeometry(result, tensor(1), tensor(0));
-  case ConvKind::WeightGrad: // x, dy -> dweight
-    return verifyGeometry(tensor(0), result, tensor(1));
+  Roles roles = getRoles();
+  for (unsigned i = 0; i <= operands; ++i) {
+    StringRef layout = cast<LayoutAttr>(getLayouts()[i]).getFormat();
+    bool isImage = i == roles.x || i == roles.y;
+    if (layout != kRowLayout && !(isImage && layout == kBlockedLayout))
+      return emitOpError("expected layout ")
+             << kRowLayout << (isImage ? " or nChw16c" : "") << ", got "
+             << layout;
+    auto type = cast<RankedTensorType>(i < operands ? getInputs()[i].getType()
+                                                    : getType());
+    if (isBlocked(i) &&
+        (type.getRank() != 5 || type.getDimSize(4) != kChannelBlock))
+      return emitOpError("expected [n, c, h, w, ")
+             << kChannelBlock << "] of layout " << layout << ", got " << type;
   }
-  llvm_unreachable("unknown kind of convolution");
+  RankedTensorType y = getLogicalType(roles.y);
+  if (failed(graph::verifyConvolution(*this, getLogicalType(roles.x),
+                                      getLogicalType(roles.w), y, getStrides(),
+                                      getPads(), getDilations(), getGroups())))
+    return failure();
+  if (operands == 3 && getLogicalType(2).getShape() != y.getShape().slice(1, 1))
+    return emitOpError("expected a bias of ")
+           << y.getDimSize(1) << " elements, got " << getLogicalType(2);
+  return success();
 }
 
 LogicalResult WindowOp::verify() {
@@ -249,9 +250,18 @@ LogicalResult WindowOp::verify() {
       getKind() == WindowKind::Average || getKind() == WindowKind::AverageGrad;
   if (getCountIncludePad() && !isAverage)
     return emitOpError("expected count_include_pad of averages only");
-  return graph::verifyPool(*this, cast<RankedTensorType>(x.getType()),
-                           cast<RankedTensorType>(y.getType()), getWindow(),
-                           getStrides(), getPads(), getDilations());
+  auto large = cast<RankedTensorType>(x.getType());
+  auto small = cast<RankedTensorType>(y.getType());
+  if (large.getRank() == 5 && small.getRank() == 5) {
+    if (large.getDimSize(4) != small.getDimSize(4) ||
+        large.getDimSize(4) % kChannelBlock != 0)
+      return emitOpError("expected equal blocks, a multiple of ")
+             << kChannelBlock << " channels, got " << large << " and " << small;
+    large = getUnblockedType(large);
+    small = getUnblockedType(small);
+  }
+  return graph::verifyPool(*this, large, small, getWindow(), getStrides(),
+                           getPads(), getDilations());
 }
 
 LogicalResult UpdateOp::verify() {

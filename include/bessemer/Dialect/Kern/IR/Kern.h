@@ -45,6 +45,22 @@ bool isShiftedProjection(mlir::AffineMap map);
 mlir::AffineMap getShiftedMap(llvm::ArrayRef<MapEntry> entries, unsigned rank,
                               mlir::MLIRContext *context);
 
+/// The layout of images in blocks of kChannelBlock channels; see
+/// #kern.layout.
+inline constexpr llvm::StringLiteral kBlockedLayout = "nChw16c";
+inline constexpr llvm::StringLiteral kRowLayout = "row";
+inline constexpr int64_t kChannelBlock = 16;
+
+/// [n, c, h, w] -> [n, c / 16, h, w, 16].
+mlir::RankedTensorType getBlockedType(mlir::RankedTensorType image);
+/// [n, c / b, h, w, b] -> [n, c, h, w].
+mlir::RankedTensorType getUnblockedType(mlir::RankedTensorType blocked);
+/// Graph ops that lay an image out in blocks, of type `blocked`, and back.
+mlir::Value buildBlocked(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value image, mlir::RankedTensorType blocked);
+mlir::Value buildUnblocked(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::Value blocked);
+
 } // namespace bessemer::kern
 
 #endif // BESSEMER_DIALECT_KERN_IR_KERN_H

@@ -106,8 +106,9 @@ def Kern_LayoutAttr : AttrDef<Kern_Dialect, "Layout"> {
   let mnemonic = "layout";
   let summary = "how a tensor lies in memory";
   let description = [{
-    `row` is row-major. Library formats are named as oneDNN names them
-    (`nChw16c`).
+    `row` is row-major. Library formats are named as oneDNN names them: an
+    image [n, c, h, w] of layout `nChw16c` is the row-major tensor
+    [n, c / 16, h, w, 16].
 
     ```mlir
     #kern.layout<"row">

@@ -216,22 +216,39 @@ def Kern_ConvOp : Kern_KernelOp<"conv"> {
   let description = [{
     Operands as in `graph.conv` (x, weight, [bias]), `graph.conv_input_grad`
     (dy, weight) and `graph.conv_weight_grad` (x, dy). `layouts` has one entry
-    per operand and result.
+    per operand and result; images may be `nChw16c`, all else is `row`.
+    `winograd` lets the library compute it by Winograd's algorithm, which rounds
+    a little more, where it can.
 
     ```mlir
     %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
         {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
          schedule = #kern.schedule<library>}
         : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
+    %z = kern.conv forward(%b, %v) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+        {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, winograd,
+         schedule = #kern.schedule<library>}
+        : (tensor<8x2x32x32x16xf32>, tensor<16x32x3x3xf32>) -> tensor<8x1x32x32x16xf32>
     ```
   }];
   let arguments = (ins Kern_ConvKindAttr:$kind, Variadic<Kern_FloatTensor>:$inputs,
     TypedArrayAttrBase<Kern_LayoutAttr, "layouts">:$layouts,
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
-    DefaultValuedAttr<I64Attr, "1">:$groups, Kern_ScheduleAttr:$schedule);
+    DefaultValuedAttr<I64Attr, "1">:$groups, UnitAttr:$winograd, Kern_ScheduleAttr:$schedule);
   let results = (outs Kern_FloatTensor:$result);
   let assemblyFormat = [{
     `` $kind `(` $inputs `)` `layouts` `=` $layouts attr-dict `:` functional-type($inputs, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// The type of operand `i`, or of the result (the last), with its layout
+    /// taken away.
+    ::mlir::RankedTensorType getLogicalType(unsigned i);
+    bool isBlocked(unsigned i);
+    /// Where x, the weights and y are among the operands and the result.
+    struct Roles {
+      unsigned x, w, y;
+    };
+    Roles getRoles();
   }];
 }
 
@@ -240,7 +257,8 @@ def Kern_WindowOp : Kern_KernelOp<"window"> {
   let description = [{
     `max` and `average` take x, `max_grad` takes x and dy, `average_grad` takes
     dy; meaning and geometry are those of `graph.pool`, `graph.max_pool_grad`
-    and `graph.average_pool_grad`. One tile is one plane [h, w].
+    and `graph.average_pool_grad`. Images are [n, c, h, w], or blocked, all of
+    them: [n, c / b, h, w, b]. One tile is one plane [h, w], of b channels.
 
     ```mlir
     %y = kern.window max(%x) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>,
