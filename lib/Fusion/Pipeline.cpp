@@ -7,7 +7,8 @@
 
 using namespace mlir;
 
-void bessemer::buildFusionPipeline(OpPassManager &manager) {
+void bessemer::buildFusionPipeline(OpPassManager &manager,
+                                   const FusionOptions &options) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
@@ -18,6 +19,7 @@ void bessemer::buildFusionPipeline(OpPassManager &manager) {
   // Copies that several products read.
   functions.addPass(createCSEPass());
   functions.addPass(createKernFuse());
+  functions.addPass(createKernAssignLayouts({/*winograd=*/options.winograd}));
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createKernVerify());

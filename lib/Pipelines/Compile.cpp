@@ -173,7 +173,7 @@ bool Compilation::fuse() {
       parsed = succeeded(parsePassPipeline(options.injectPass, manager, os));
     }
     if (parsed)
-      buildFusionPipeline(manager);
+      buildFusionPipeline(manager, {/*winograd=*/!options.strict});
   });
   if (!parsed) {
     result.status = BSC_USAGE_ERROR;

@@ -17,9 +17,15 @@ namespace bessemer {
 #define GEN_PASS_REGISTRATION
 #include "bessemer/Fusion/Passes.h.inc"
 
+struct FusionOptions {
+  /// Whether convolutions may use Winograd's algorithm.
+  bool winograd = true;
+};
+
 /// Adds the passes that take every function of a module from `graph` to `kern`
 /// and verify that nothing of `graph` but state and step ops is left.
-void buildFusionPipeline(mlir::OpPassManager &manager);
+void buildFusionPipeline(mlir::OpPassManager &manager,
+                         const FusionOptions &options = {});
 
 } // namespace bessemer
 

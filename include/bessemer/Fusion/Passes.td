@@ -79,6 +79,40 @@ def KernFuse : Pass<"kern-fuse", "::mlir::func::FuncOp"> {
   ];
 }
 
+def KernAssignLayouts : Pass<"kern-assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "lays images out in blocks of channels around convolutions";
+  let description = [{
+    The library computes convolutions on images in blocks of 16 channels
+    (`nChw16c`); row-major ones it has to reorder at each call. An image
+    [n, c, h, w] that a convolution reads or writes, and every image that
+    kernels combine with one, becomes [n, c / 16, h, w, 16] when c is a multiple
+    of 16 and its producer and all its users can take that: convolutions,
+    pools, and maps, rows and columns, whose dimension of channels is split in
+    two, the inner one last. What cannot stays row-major: a convolution states
+    a layout per operand, a kernel reads either.
+
+    Convolutions of 3x3 with strides of 1 may be computed by Winograd's
+    algorithm where that pays, unless the option forbids it.
+
+    ```mlir
+    %y = kern.map(%x) bounds = [8, 32, 7, 7] maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+        affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>] ...
+    // becomes
+    %y = kern.map(%x) bounds = [8, 2, 7, 7, 16] maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>,
+        affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>] ...
+    ```
+  }];
+  let options = [
+    Option<"winograd", "winograd", "bool", "true",
+           "Allow Winograd's algorithm, which rounds a little more">
+  ];
+  let statistics = [
+    Statistic<"blocked", "blocked", "Number of images in blocks">
+  ];
+  let dependentDialects = ["::bessemer::kern::KernDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def KernVerify : Pass<"kern-verify", "::mlir::func::FuncOp"> {
   let summary = "ends the kern level: says what may no longer exist";
   let description = [{
