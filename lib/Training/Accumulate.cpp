@@ -289,12 +289,35 @@ LogicalResult Accumulation::run() {
   return success();
 }
 
+/// Attention that drops at random takes no micro-batch number: its parts do.
+static LogicalResult decomposeRandomAttention(func::FuncOp function) {
+  SmallVector<Operation *> random;
+  for (Operation &op : function.getBody().front()) {
+    auto forward = dyn_cast<graph::AttentionOp>(op);
+    auto backward = dyn_cast<graph::AttentionGradOp>(op);
+    if ((forward && forward.getStep()) || (backward && backward.getStep()))
+      random.push_back(&op);
+  }
+  for (Operation *op : random) {
+    OpBuilder builder(op);
+    FailureOr<SmallVector<Value>> parts =
+        cast<graph::DecomposableOpInterface>(op).decompose(builder);
+    if (failed(parts))
+      return failure();
+    op->replaceAllUsesWith(*parts);
+    op->erase();
+  }
+  return success();
+}
+
 LogicalResult bessemer::accumulateGradients(ModuleOp module, int64_t count) {
   if (count == 1)
     return success();
   auto function = module.lookupSymbol<func::FuncOp>("train_step");
   if (!function || !function.getBody().hasOneBlock())
     return module.emitError("expected a function @train_step");
+  if (failed(decomposeRandomAttention(function)))
+    return failure();
   return Accumulation(module, function, count).run();
 }
 

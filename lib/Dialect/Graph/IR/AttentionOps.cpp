@@ -190,8 +190,8 @@ struct AttentionEmitter : Emitter {
   Value dropout(Value value, Value step, FloatAttr ratio, IntegerAttr id) {
     if (!step)
       return value;
-    return DropoutOp::create(builder, loc, value.getType(), value, step, ratio,
-                             id);
+    return DropoutOp::create(builder, loc, value.getType(), value, step,
+                             /*micro=*/Value(), ratio, id);
   }
 };
 } // namespace
