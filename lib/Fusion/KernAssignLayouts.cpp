@@ -365,6 +365,11 @@ private:
 // Winograd
 //===----------------------------------------------------------------------===//
 
+/// Multiply-adds below which a convolution stays direct: half a millisecond, of
+/// which Winograd could save a part. Its rounding is ten times that of direct
+/// convolution, enough for a ReLU behind it to switch elsewhere than PyTorch's.
+constexpr int64_t kLeastWinogradWork = int64_t(1) << 27;
+
 /// Whether Winograd's algorithm computes `conv`, and faster: the tiles of 4x4
 /// outputs and the transformed weights of 6x6 per filter need enough images.
 static bool gainsFromWinograd(kern::ConvOp conv) {
@@ -377,7 +382,10 @@ static bool gainsFromWinograd(kern::ConvOp conv) {
   };
   int64_t tiles = x.getDimSize(0) * llvm::divideCeil(y.getDimSize(2), 4) *
                   llvm::divideCeil(y.getDimSize(3), 4);
-  return conv.getGroups() == 1 && w.getDimSize(2) == 3 &&
+  int64_t work = w.getNumElements() * y.getDimSize(0) * y.getDimSize(2) *
+                 y.getDimSize(3);
+  return work >= kLeastWinogradWork && conv.getGroups() == 1 &&
+         w.getDimSize(2) == 3 &&
          w.getDimSize(3) == 3 && areOnes(conv.getStrides()) &&
          areOnes(conv.getDilations()) && areOnes(conv.getPads()) &&
          x.getDimSize(1) % kern::kChannelBlock == 0 &&

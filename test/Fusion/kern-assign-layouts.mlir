@@ -44,8 +44,9 @@ func.func @between(%x: tensor<2x3x8x8xf32>, %w: tensor<32x3x3x3xf32>, %v: tensor
 // CHECK-LABEL: func.func @pool
 func.func @pool(%x: tensor<8x16x16x16xf32>, %w: tensor<16x16x3x3xf32>, %v: tensor<24x16x3x3xf32>)
     -> (tensor<8x1024xf32>, tensor<8x24x8x8xf32>) {
-  // 8 images of 4x4 tiles.
-  // CHECK: kern.conv forward{{.*}} layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"nChw16c">] {{.*}}winograd
+  // 16 * 16 * 9 * 8 * 16 * 16 = 4.7e6 multiply-adds are too few for Winograd's.
+  // CHECK: kern.conv forward{{.*}} layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+  // CHECK-NOT: winograd
   %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
        schedule = #kern.schedule<library>}
@@ -84,4 +85,15 @@ func.func @torn(%x: tensor<2x16x8x8xf32>, %w: tensor<16x16x1x1xf32>) -> tensor<2
   %p = kern.window max(%y) {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>,
       dilations = array<i64: 1, 1>} : (tensor<2x16x8x8xf32>) -> tensor<2x16x4x4xf32>
   return %p : tensor<2x16x4x4xf32>
+}
+
+// 32 * 32 * 9 * 32 * 32 * 32 = 3e8 multiply-adds pay for Winograd's algorithm.
+// CHECK-LABEL: func.func @winograd
+func.func @winograd(%x: tensor<32x32x32x32xf32>, %w: tensor<32x32x3x3xf32>) -> tensor<32x32x32x32xf32> {
+  // CHECK: kern.conv forward{{.*}}winograd
+  %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+       schedule = #kern.schedule<library>}
+      : (tensor<32x32x32x32xf32>, tensor<32x32x3x3xf32>) -> tensor<32x32x32x32xf32>
+  return %y : tensor<32x32x32x32xf32>
 }
