@@ -5,6 +5,7 @@
 #include "bessemer/Reference/Evaluator.h"
 #include "Operations.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
+#include "bessemer/Reference/Memo.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -35,7 +36,8 @@ public:
 
 private:
   LogicalResult evaluate(Operation &op);
-  LogicalResult expandKernel(kern::KernelOpInterface op, Operands operands);
+  LogicalResult expand(Operation &op, Operands operands);
+  Results evaluateAlone(Operation &op, Operands operands);
   LogicalResult evaluateState(Operation &op, bool &isState);
   LogicalResult evaluateScan(graph::ScanOp scan, Operands operands);
   void set(Operation &op, std::vector<Tensor> results);
@@ -61,6 +63,8 @@ void Evaluator::set(Operation &op, std::vector<Tensor> results) {
       for (double &element : tensor.floats)
         element = roundTo(type, element);
     }
+    if (options.onValue)
+      options.onValue(value, tensor);
     bind(value, std::move(tensor));
   }
 }
@@ -88,31 +92,39 @@ LogicalResult Evaluator::evaluateState(Operation &op, bool &isState) {
   return success();
 }
 
-/// Evaluates a kern op as the graph ops it expands to.
-LogicalResult Evaluator::expandKernel(kern::KernelOpInterface op,
-                                      Operands operands) {
+/// The simpler ops that compute the same as a kern op or a composite.
+static FailureOr<SmallVector<Value>> buildExpansion(Operation *op,
+                                                    OpBuilder &builder) {
+  if (auto kernel = dyn_cast<kern::KernelOpInterface>(op))
+    return kernel.expand(builder);
+  return cast<graph::DecomposableOpInterface>(op).decompose(builder);
+}
+
+/// Evaluates an op as the simpler ops it expands to.
+LogicalResult Evaluator::expand(Operation &op, Operands operands) {
   OpBuilder builder(op.getContext());
   OwningOpRef<ModuleOp> scratch = ModuleOp::create(op.getLoc());
   builder.setInsertionPointToStart(scratch->getBody());
   auto function = func::FuncOp::create(
       builder, op.getLoc(), "expansion",
-      builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+      builder.getFunctionType(op.getOperandTypes(), op.getResultTypes()));
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToStart(block);
   IRMapping mapping;
   for (auto [operand, argument] :
-       llvm::zip_equal(op->getOperands(), block->getArguments()))
+       llvm::zip_equal(op.getOperands(), block->getArguments()))
     mapping.map(operand, argument);
   // Operands that occur twice are bound to the last argument, by value equal.
-  Operation *clone = builder.clone(*op.getOperation(), mapping);
-  FailureOr<SmallVector<Value>> results =
-      cast<kern::KernelOpInterface>(clone).expand(builder);
+  Operation *clone = builder.clone(op, mapping);
+  FailureOr<SmallVector<Value>> results = buildExpansion(clone, builder);
   if (failed(results))
-    return op.emitError() << "'" << op->getName()
+    return op.emitError() << "'" << op.getName()
                           << "' has no expansion to evaluate";
   func::ReturnOp::create(builder, op.getLoc(), *results);
 
-  Evaluator inner(states, step, options);
+  EvaluatorOptions innerOptions = options;
+  innerOptions.onValue = nullptr;
+  Evaluator inner(states, step, innerOptions);
   for (auto [argument, operand] :
        llvm::zip_equal(block->getArguments(), operands))
     if (operand)
@@ -120,15 +132,15 @@ LogicalResult Evaluator::expandKernel(kern::KernelOpInterface op,
   if (failed(inner.run(*block, std::next(clone->getIterator()))))
     return failure();
   std::vector<Tensor> tensors;
-  for (auto [result, value] : llvm::zip_equal(op->getResults(), *results)) {
+  for (auto [result, value] : llvm::zip_equal(op.getResults(), *results)) {
     const Tensor *tensor = inner.lookup(value);
     if (!tensor || tensor->type != result.getType())
       return op.emitError()
-             << "'" << op->getName() << "' expands to type " << value.getType()
+             << "'" << op.getName() << "' expands to type " << value.getType()
              << " where it gives " << result.getType();
     tensors.push_back(*tensor);
   }
-  set(*op.getOperation(), std::move(tensors));
+  set(op, std::move(tensors));
   return success();
 }
 
@@ -204,11 +216,30 @@ LogicalResult Evaluator::evaluate(Operation &op) {
                             << "' on operand of type " << operand.getType();
     operands.push_back(tensor);
   }
-  if (auto kernel = dyn_cast<kern::KernelOpInterface>(op))
-    return expandKernel(kernel, operands);
   if (auto scan = dyn_cast<graph::ScanOp>(op))
     return evaluateScan(scan, operands);
+  if (isa<kern::KernelOpInterface>(op))
+    return expand(op, operands);
+  Results results = evaluateAlone(op, operands);
+  // An op of a plugin means what it decomposes to.
+  if (!results && isa<graph::DecomposableOpInterface>(op))
+    return expand(op, operands);
+  if (!results)
+    return op.emitError() << "the reference evaluator does not know '"
+                          << op.getName() << "'";
+  set(op, std::move(*results));
+  return success();
+}
 
+/// Evaluates an op by its own rule; nothing when there is none.
+Results Evaluator::evaluateAlone(Operation &op, Operands operands) {
+  bool remember = options.memo && Memo::isCostly(&op);
+  Memo::Key key;
+  if (remember) {
+    key = Memo::keyOf(&op, operands);
+    if (const std::vector<Tensor> *known = options.memo->find(key))
+      return *known;
+  }
   Results results;
   if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()))
     results = evaluateElementwise(&op, operands);
@@ -222,11 +253,9 @@ LogicalResult Evaluator::evaluate(Operation &op) {
     results = evaluateComposite(&op, operands, step);
   if (!results)
     results = evaluateTransformer(&op, operands, step);
-  if (!results)
-    return op.emitError() << "the reference evaluator does not know '"
-                          << op.getName() << "'";
-  set(op, std::move(*results));
-  return success();
+  if (remember && results)
+    options.memo->insert(std::move(key), *results);
+  return results;
 }
 
 LogicalResult Evaluator::run(Block &block, Block::iterator first) {

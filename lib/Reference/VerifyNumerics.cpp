@@ -3,15 +3,17 @@
 // Evaluates functions around every pass.
 
 #include "bessemer/Reference/VerifyNumerics.h"
+#include "Difference.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
 #include "bessemer/Reference/Evaluator.h"
+#include "bessemer/Reference/Memo.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
-#include <cmath>
 #include <map>
 #include <random>
 
@@ -21,9 +23,16 @@ using namespace bessemer::reference;
 
 namespace {
 
-/// Tensors of one evaluation by name: results, then "state NAME" of writes.
+/// What a function gives: a result or the new value of a state.
+struct Output {
+  Tensor tensor;
+  /// The value in the function.
+  Value value;
+};
+
+/// Outputs by name: results, then "state 'NAME'" of writes.
 using Values =
-    llvm::MapVector<std::string, Tensor, std::map<std::string, unsigned>>;
+    llvm::MapVector<std::string, Output, std::map<std::string, unsigned>>;
 
 /// A function's values, or why it could not be evaluated.
 struct Evaluation {
@@ -60,91 +69,37 @@ States randomStates(ModuleOp module) {
   return states;
 }
 
-/// Whether all ops are of the levels that can be evaluated.
+/// Whether all ops can be evaluated: they are of the graph or the kern level,
+/// or can be decomposed.
 bool isEvaluable(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return false;
   return llvm::all_of(function.front(), [](Operation &op) {
     StringRef dialect = op.getName().getDialectNamespace();
-    return llvm::is_contained(
-        {"graph", "kern", "arith", "math", "tensor", "func"}, dialect);
+    return isa<graph::DecomposableOpInterface>(op) ||
+           llvm::is_contained(
+               {"graph", "kern", "arith", "math", "tensor", "func"}, dialect);
   });
 }
 
-Evaluation evaluateFunction(func::FuncOp function) {
-  ModuleOp module = function->getParentOfType<ModuleOp>();
-  std::vector<Tensor> inputs;
-  StepBlock step{/*step=*/3, /*seed=*/0x123456789, /*learningRate=*/0.01f,
-                 /*validRows=*/1};
-  for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type)
-      continue;
-    if (inputs.empty() && type.getRank() > 0)
-      step.validRows = std::max<int64_t>(1, type.getDimSize(0) - 1);
-    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      graph::kNameAttr);
-    inputs.push_back(randomTensor(
-        name ? name.str()
-             : llvm::formatv("argument {0}", argument.getArgNumber()).str(),
-        type, Range::AnySign));
-  }
-
-  Evaluation evaluation;
-  ScopedDiagnosticHandler handler(function.getContext(),
-                                  [&](Diagnostic &diagnostic) {
-                                    evaluation.error += diagnostic.str();
-                                    return success();
-                                  });
-  FailureOr<Outcome> outcome =
-      evaluate(function, inputs, randomStates(module), step);
-  if (failed(outcome))
-    return evaluation;
-  evaluation.values.emplace();
-  for (auto [index, tensor] : llvm::enumerate(outcome->results)) {
+/// Names the outputs of `function`, whose values an evaluation gave.
+Values nameOutputs(func::FuncOp function, Outcome outcome) {
+  Values values;
+  Operation *terminator = function.front().getTerminator();
+  for (auto [index, tensor] : llvm::enumerate(outcome.results)) {
     auto name =
         function.getResultAttrOfType<StringAttr>(index, graph::kNameAttr);
-    evaluation.values->insert({name ? "result '" + name.str() + "'"
-                                    : llvm::formatv("result {0}", index).str(),
-                               std::move(tensor)});
+    values.insert({name ? "result '" + name.str() + "'"
+                        : llvm::formatv("result {0}", index).str(),
+                   {std::move(tensor), terminator->getOperand(index)}});
   }
-  for (auto &[name, tensor] : outcome->written)
-    evaluation.values->insert({"state '" + name + "'", std::move(tensor)});
-  return evaluation;
-}
-
-/// The largest difference, when it is beyond the tolerance.
-std::optional<std::string> describeDifference(const Tensor &before,
-                                              const Tensor &after) {
-  if (before.type != after.type)
-    return llvm::formatv("its type was {0}, is {1}", Type(before.type),
-                         Type(after.type))
-        .str();
-  if (!before.isFloat()) {
-    for (auto [a, b] : llvm::zip_equal(before.integers, after.integers))
-      if (a != b)
-        return llvm::formatv("an element was {0}, is {1}", a, b).str();
-    return std::nullopt;
-  }
-  double magnitude = 0.0;
-  for (double value : before.floats)
-    if (std::isfinite(value))
-      magnitude = std::max(magnitude, std::fabs(value));
-  double largest = 0.0, was = 0.0, is = 0.0;
-  for (auto [a, b] : llvm::zip_equal(before.floats, after.floats)) {
-    if (a == b || (std::isnan(a) && std::isnan(b)))
-      continue;
-    double difference = std::fabs(a - b);
-    if (!std::isfinite(difference))
-      difference = std::numeric_limits<double>::infinity();
-    if (difference > largest)
-      std::tie(largest, was, is) = std::tuple(difference, a, b);
-  }
-  if (largest <= 1e-6 * magnitude)
-    return std::nullopt;
-  return llvm::formatv("largest difference {0:e3} (was {1:e6}, is {2:e6})",
-                       largest, was, is)
-      .str();
+  llvm::StringMap<Value> writes;
+  for (auto write : function.getOps<graph::WriteOp>())
+    writes[write.getState()] = write.getValue();
+  for (auto &[name, tensor] : outcome.written)
+    values.insert(
+        {"state '" + name + "'", {std::move(tensor), writes.lookup(name)}});
+  return values;
 }
 
 class NumericsVerification : public PassInstrumentation {
@@ -153,81 +108,154 @@ public:
       : report(std::move(report)) {}
 
   void runBeforePass(Pass *, Operation *op) override {
-    if (auto module = moduleOf(op))
-      update(module);
+    forEachFunction(op, [&](func::FuncOp function) {
+      update(function);
+      return true;
+    });
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
-    ModuleOp module = moduleOf(op);
-    if (!module || report->differs)
-      return;
-    llvm::MapVector<std::string, Evaluation, std::map<std::string, unsigned>>
-        before = known;
-    if (!update(module))
-      return; // the pass changed nothing
-    for (auto &[name, evaluation] : known) {
-      auto old = before.find(name);
-      if (old == before.end() || !old->second.values)
-        continue;
-      compare(module, *pass, name, *old->second.values, evaluation);
-      if (report->differs)
-        return;
-    }
+    forEachFunction(op, [&](func::FuncOp function) {
+      auto old = known.find(function.getSymName().str());
+      if (report->differs || old == known.end() || !old->second.values) {
+        update(function);
+        return !report->differs;
+      }
+      Known before = std::move(old->second);
+      if (!update(function)) {
+        old->second = std::move(before);
+        return true; // the pass did not change it
+      }
+      // One with ops of another level is passed over.
+      auto now = known.find(function.getSymName().str());
+      if (now != known.end())
+        compare(function, *pass, before, now->second);
+      return !report->differs;
+    });
   }
 
 private:
-  static ModuleOp moduleOf(Operation *op) {
-    auto module = dyn_cast<ModuleOp>(op);
-    return module ? module : op->getParentOfType<ModuleOp>();
+  /// A function when it was last evaluated.
+  struct Known {
+    OperationFingerPrint fingerprint;
+    OwningOpRef<func::FuncOp> copy;
+    /// Absent when it could not be evaluated.
+    std::optional<Values> values;
+    std::string error;
+  };
+
+  /// The functions that a pass on `op` may have changed, until `visit` returns
+  /// false.
+  static void forEachFunction(Operation *op,
+                              llvm::function_ref<bool(func::FuncOp)> visit) {
+    if (auto module = dyn_cast<ModuleOp>(op)) {
+      for (auto function : module.getOps<func::FuncOp>())
+        if (!visit(function))
+          return;
+    } else if (auto function = dyn_cast<func::FuncOp>(op)) {
+      visit(function);
+    }
   }
 
-  /// Evaluates the functions unless the module is what it was at the last
-  /// evaluation; returns whether it did.
-  bool update(ModuleOp module) {
-    OperationFingerPrint now(module);
-    if (fingerprint && *fingerprint == now)
+  /// Evaluates the function unless it is what it was at its last evaluation;
+  /// returns whether it did.
+  bool update(func::FuncOp function) {
+    OperationFingerPrint now(function);
+    std::string name = function.getSymName().str();
+    auto found = known.find(name);
+    if (found != known.end() && found->second.fingerprint == now)
       return false;
-    fingerprint = now;
-    known.clear();
-    for (auto function : module.getOps<func::FuncOp>())
-      if (isEvaluable(function))
-        known.insert({function.getSymName().str(), evaluateFunction(function)});
+    known.erase(name);
+    if (!isEvaluable(function))
+      return true;
+    Known entry{now, function.clone(), std::nullopt, ""};
+    FailureOr<Outcome> outcome =
+        run(function, function->getParentOfType<ModuleOp>(), entry.error);
+    if (succeeded(outcome))
+      entry.values = nameOutputs(function, std::move(*outcome));
+    known.insert_or_assign(name, std::move(entry));
     return true;
   }
 
-  void compare(ModuleOp module, Pass &pass, StringRef function,
-               const Values &before, const Evaluation &after) {
+  /// Evaluates `function` on inputs and states that follow from names and
+  /// types. `trace` gets every value when given.
+  FailureOr<Outcome> run(func::FuncOp function, ModuleOp module,
+                         std::string &error, Trace *trace = nullptr) {
+    std::vector<Tensor> inputs;
+    StepBlock step{/*step=*/3, /*seed=*/0x123456789, /*learningRate=*/0.01f,
+                   /*validRows=*/1};
+    for (BlockArgument argument : function.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type)
+        continue;
+      if (inputs.empty() && type.getRank() > 0)
+        step.validRows = std::max<int64_t>(1, type.getDimSize(0) - 1);
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                        graph::kNameAttr);
+      inputs.push_back(randomTensor(
+          name ? name.str()
+               : llvm::formatv("argument {0}", argument.getArgNumber()).str(),
+          type, Range::AnySign));
+    }
+    ScopedDiagnosticHandler handler(function.getContext(),
+                                    [&](Diagnostic &diagnostic) {
+                                      error += diagnostic.str();
+                                      return success();
+                                    });
+    EvaluatorOptions options;
+    options.memo = &memo;
+    if (trace)
+      options.onValue = [&](Value value, const Tensor &tensor) {
+        trace->emplace_back(value, tensor);
+      };
+    return evaluate(function, inputs, randomStates(module), step, options);
+  }
+
+  void compare(func::FuncOp function, Pass &pass, Known &before,
+               const Known &after) {
     ++report->comparisons;
-    auto fail = [&]() -> InFlightDiagnostic {
-      report->differs = true;
-      return module.emitError()
-             << "pass '"
-             << (pass.getArgument().empty() ? pass.getName()
-                                            : pass.getArgument())
-             << "' ";
-    };
+    StringRef passName =
+        pass.getArgument().empty() ? pass.getName() : pass.getArgument();
     if (!after.values) {
-      fail() << "left @" << function
-             << " so that it cannot be evaluated: " << after.error;
+      report->differs = true;
+      emitError(function.getLoc())
+          << "pass '" << passName << "' left @" << function.getSymName()
+          << " so that it cannot be evaluated: " << after.error;
       return;
     }
-    for (const auto &[name, value] : before) {
+    for (const auto &[name, output] : *before.values) {
       auto found = after.values->find(name);
       if (found == after.values->end())
         continue;
-      if (std::optional<std::string> text =
-              describeDifference(value, found->second)) {
-        fail() << "changed what @" << function << " computes: " << name << ", "
-               << *text;
-        return;
+      std::optional<std::string> text =
+          describeDifference(output.tensor, found->second.tensor);
+      if (!text)
+        continue;
+      report->differs = true;
+      std::string unused;
+      ModuleOp module = function->getParentOfType<ModuleOp>();
+      Trace old, now;
+      (void)run(*before.copy, module, unused, &old);
+      (void)run(function, module, unused, &now);
+      auto culprit = findCulprit(found->second.value, old, now);
+      InFlightDiagnostic error =
+          emitError(culprit ? culprit->value.getLoc() : function.getLoc());
+      error << "pass '" << passName << "' changed what @"
+            << function.getSymName() << " computes: " << name << ", " << *text;
+      if (culprit) {
+        error << "; the first value that differs is that of '"
+              << culprit->value.getOwner()->getName() << "' of type "
+              << culprit->value.getType();
+        if (!culprit->difference.empty())
+          error << ", " << culprit->difference;
       }
+      return;
     }
   }
 
   std::shared_ptr<NumericsReport> report;
-  std::optional<OperationFingerPrint> fingerprint;
-  llvm::MapVector<std::string, Evaluation, std::map<std::string, unsigned>>
-      known;
+  std::map<std::string, Known> known;
+  Memo memo;
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 #include "bessemer/Reference/Tensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <functional>
 #include <map>
 #include <string>
 
@@ -27,10 +28,18 @@ struct StepBlock {
 /// States by symbol name.
 using States = std::map<std::string, Tensor>;
 
+class Memo;
+
 struct EvaluatorOptions {
   /// Round every float result to its type. Without it floats stay double and
   /// only casts round.
   bool round = false;
+  /// Results of earlier evaluations in this context, used and added to; may be
+  /// null.
+  Memo *memo = nullptr;
+  /// Called with the value of every op result, in order; may be empty. A kern
+  /// op is one op: what it expands to is not seen.
+  std::function<void(mlir::Value, const Tensor &)> onValue = nullptr;
 };
 
 /// What a function returned and wrote.

@@ -20,9 +20,13 @@ struct NumericsReport {
 
 /// Adds an instrumentation to `manager` that evaluates the functions of the
 /// module before and after every pass, on fixed random inputs and states, and
-/// reports as an error of the module the first pass after which a result or a
-/// written state differs: pass, function, result and largest difference. An
+/// reports the first pass after which a result or a written state differs:
+/// pass, function, result and largest difference, and the first op that
+/// computes something else than before, at whose location the error is. An
 /// instrumentation cannot stop a pipeline, so look at the report afterwards.
+///
+/// A function is evaluated again when a pass has changed it; contractions and
+/// convolutions with operands that were seen before are not computed again.
 ///
 /// It works on the graph and kern levels; functions with ops of another level
 /// are passed over, and a function, result or write that a pass adds or removes

@@ -4,12 +4,11 @@
 // of test/Reference/make_goldens.py. Composites also through their
 // decomposition.
 
+#include "../Goldens.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Reference/Evaluator.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -20,12 +19,7 @@ using reference::Tensor;
 namespace {
 
 const llvm::json::Array &goldens() {
-  static const llvm::json::Value value = [] {
-    auto file = llvm::MemoryBuffer::getFile(REFERENCE_GOLDENS);
-    if (!file)
-      llvm::report_fatal_error("cannot read " REFERENCE_GOLDENS);
-    return llvm::cantFail(llvm::json::parse((*file)->getBuffer()));
-  }();
+  static const llvm::json::Value value = test::readGoldens(REFERENCE_GOLDENS);
   return *value.getAsArray();
 }
 

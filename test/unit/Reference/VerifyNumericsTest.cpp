@@ -23,6 +23,13 @@ constexpr StringLiteral model = R"mlir(
     %y = graph.softmax %x dim = 1 : tensor<2x3xf32>
     return %y : tensor<2x3xf32>
   }
+  func.func @eval_step(%x: tensor<2x3xf32> {graph.name = "x"}, %step: !graph.step)
+      -> (tensor<2x3xf32> {graph.name = "y"}) {
+    %e = math.exp %x : tensor<2x3xf32>
+    %s = arith.addf %e, %x : tensor<2x3xf32>
+    %t = math.tanh %s : tensor<2x3xf32>
+    return %t : tensor<2x3xf32>
+  }
   func.func @train_step(%x: tensor<2x3xf32> {graph.name = "x"}, %step: !graph.step)
       -> (tensor<2x3xf32> {graph.name = "loss"}) {
     %w = graph.read @w : tensor<3xf32>
@@ -84,6 +91,29 @@ TEST_F(VerifyNumericsTest, NamesTheWrongPassFunctionAndResult) {
               testing::StartsWith("pass 'test-break-numerics' changed what "
                                   "@train_step computes: result 'loss', "
                                   "largest difference "));
+  EXPECT_THAT(errors[0],
+              testing::HasSubstr("; the first value that differs is that of "
+                                 "'arith.subf' of type 'tensor<2x3xf32>', "
+                                 "largest difference "));
+}
+
+TEST_F(VerifyNumericsTest, NamesTheOpBehindWhichAllIsWrong) {
+  // The addition comes between an exp and a tanh, of which only the latter
+  // gives something else.
+  run("test-break-numerics{function=eval_step}");
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_THAT(errors[0], testing::HasSubstr("result 'y', largest difference "));
+  EXPECT_THAT(errors[0],
+              testing::ContainsRegex("differs is that of 'arith.subf' of type "
+                                     "'tensor<2x3xf32>', largest difference "
+                                     ".*\\(was .*, is .* at \\[[0-1], "
+                                     "[0-2]\\]\\)$"));
+}
+
+TEST_F(VerifyNumericsTest, EvaluatesOnlyWhatAPassChanged) {
+  // canonicalize drops the unused product in @train_step and changes nothing
+  // else.
+  EXPECT_EQ(run("canonicalize").comparisons, 1);
 }
 
 TEST_F(VerifyNumericsTest, LooksIntoNestedPasses) {

@@ -3,13 +3,12 @@
 // Training steps against PyTorch: the cases of test/Training/make_goldens.py,
 // built by buildTrainingFunctions and taken by the reference evaluator.
 
+#include "../Goldens.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Reference/Evaluator.h"
 #include "bessemer/Training/Training.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -20,12 +19,7 @@ using reference::Tensor;
 namespace {
 
 const llvm::json::Array &goldens() {
-  static const llvm::json::Value value = [] {
-    auto file = llvm::MemoryBuffer::getFile(TRAINING_GOLDENS);
-    if (!file)
-      llvm::report_fatal_error("cannot read " TRAINING_GOLDENS);
-    return llvm::cantFail(llvm::json::parse((*file)->getBuffer()));
-  }();
+  static const llvm::json::Value value = test::readGoldens(TRAINING_GOLDENS);
   return *value.getAsArray();
 }
 
