@@ -13,6 +13,23 @@ def AbsorbTranspose : Pass<"absorb-transpose", "::mlir::func::FuncOp"> {
     `contract(transpose(x), y)` names other dimensions of `x`;
     `transpose(contract(x, y))` that swaps the operands' free dimensions becomes
     `contract(y, x)`. A product with trans flags then needs no transposed copy.
+
+    ```mlir
+    func.func @f(%x: tensor<16x8xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
+      %t = graph.transpose %x permutation = [1, 0] : tensor<16x8xf32> -> tensor<8x16xf32>
+      %y = graph.contract %t, %w batch = [] x [] contract = [1] x [0]
+          : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+      return %y : tensor<8x4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<16x8xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
+      %y = graph.contract %x, %w batch = [] x [] contract = [0] x [0]
+          : (tensor<16x8xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+      return %y : tensor<8x4xf32>
+    }
+    ```
   }];
 }
 
@@ -41,6 +58,26 @@ def ReuseActivation : Pass<"reuse-activation", "::mlir::func::FuncOp"> {
   let description = [{
     The gradient of `h = max(x, 0)` asks whether `x <= 0`, which is whether
     `h <= 0`. `h` is kept for other reasons, `x` then need not be.
+
+    ```mlir
+    func.func @f(%x: tensor<8xf32>, %dy: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %zero = arith.constant dense<0.0> : tensor<8xf32>
+      %h = arith.maximumf %x, %zero : tensor<8xf32>
+      %off = arith.cmpf ole, %x, %zero : tensor<8xf32>
+      %dx = arith.select %off, %zero, %dy : tensor<8xi1>, tensor<8xf32>
+      return %h, %dx : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<8xf32>, %dy: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+      %zero = arith.constant dense<0.0> : tensor<8xf32>
+      %h = arith.maximumf %x, %zero : tensor<8xf32>
+      %off = arith.cmpf ole, %h, %zero : tensor<8xf32>
+      %dx = arith.select %off, %zero, %dy : tensor<8xi1>, tensor<8xf32>
+      return %h, %dx : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
   }];
 }
 
@@ -48,13 +85,40 @@ def GraphToKern : Pass<"graph-to-kern", "::mlir::func::FuncOp"> {
   let summary = "turns every graph op into an op of its kernel family";
   let description = [{
     The family table (lib/Fusion/FamilyTable.cpp) says which family computes
-    which op; an op without one is an error at its location. Every elementwise
+    which op; an op without one is replaced by its decomposition, or is an error
+    at its location when it has none. Every elementwise
     op, broadcast and transpose becomes a `kern.map` of its own, every reduction
     a `kern.rows` or `kern.columns`, every contraction a `kern.gemm`; composites
     become one kernel each. Splat constants become scalars in the regions that
     use them. `kern-fuse` then merges what belongs together.
 
     Reshapes, constants, state and step ops stay.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32>) -> tensor<8xf32> {
+      %e = math.exp %x : tensor<8x4xf32>
+      %s = graph.reduce sum %e dims = [1] : tensor<8x4xf32> -> tensor<8xf32>
+      return %s : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32>) -> tensor<8xf32> {
+      %e = kern.map(%x) bounds = [8, 4] maps = [affine_map<(d0, d1) -> (d0, d1)>,
+          affine_map<(d0, d1) -> (d0, d1)>] {
+      ^bb0(%a: f32):
+        %0 = math.exp %a : f32
+        kern.yield %0 : f32
+      } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+      %s = kern.rows(%e) bounds = [8, 4] reduced = [1] maps = [affine_map<(d0, d1) -> (d0, d1)>,
+          affine_map<(d0, d1) -> (d0)>] {
+      ^bb0(%a: f32):
+        %0 = kern.fold sum %a : f32
+        kern.yield %0 : f32
+      } : (tensor<8x4xf32>) -> tensor<8xf32>
+      return %s : tensor<8xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::bessemer::kern::KernDialect",
                            "::mlir::arith::ArithDialect",
@@ -70,6 +134,37 @@ def KernFuse : Pass<"kern-fuse", "::mlir::func::FuncOp"> {
     consumer with the intermediate value as a further result, and siblings that
     share an input. Never makes a cycle. What is worth it is decided by the cost
     model (lib/Fusion/CostModel.cpp).
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32>) -> tensor<8xf32> {
+      %e = kern.map(%x) bounds = [8, 4] maps = [affine_map<(d0, d1) -> (d0, d1)>,
+          affine_map<(d0, d1) -> (d0, d1)>] {
+      ^bb0(%a: f32):
+        %0 = math.exp %a : f32
+        kern.yield %0 : f32
+      } : (tensor<8x4xf32>) -> tensor<8x4xf32>
+      %s = kern.rows(%e) bounds = [8, 4] reduced = [1] maps = [affine_map<(d0, d1) -> (d0, d1)>,
+          affine_map<(d0, d1) -> (d0)>] {
+      ^bb0(%a: f32):
+        %0 = kern.fold sum %a : f32
+        kern.yield %0 : f32
+      } : (tensor<8x4xf32>) -> tensor<8xf32>
+      return %s : tensor<8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32>) -> tensor<8xf32> {
+      %s = kern.rows(%x) bounds = [8, 4] reduced = [1] maps = [affine_map<(d0, d1) -> (d0, d1)>,
+          affine_map<(d0, d1) -> (d0)>] {
+      ^bb0(%a: f32):
+        %0 = math.exp %a : f32
+        %1 = kern.fold sum %0 : f32
+        kern.yield %1 : f32
+      } : (tensor<8x4xf32>) -> tensor<8xf32>
+      return %s : tensor<8xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::bessemer::kern::KernDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -119,6 +214,17 @@ def KernVerify : Pass<"kern-verify", "::mlir::func::FuncOp"> {
     Fails on every graph op but `graph.read`, `graph.write` and
     `graph.step_value`, and on tensor arithmetic outside kernels: only kern ops,
     constants and reshapes may remain.
+
+    ```mlir
+    func.func @predict(%x: tensor<256xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<256xf32> {graph.name = "y"}) {
+      %a = kern.map(%x) bounds = [256] maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = math.exp %e : f32
+        kern.yield %0 : f32
+      } : (tensor<256xf32>) -> tensor<256xf32>
+      return %a : tensor<256xf32>
+    }
+    ```
   }];
 }
 

@@ -17,10 +17,35 @@ def KernSplitUpdate : Pass<"kern-split-update", "::mlir::ModuleOp"> {
     all gradients first.
 
     ```mlir
-    %p:2 = kern.update parameters(%w, %b) gradients(%dw, %db) scalars(%lr) ...
-    // becomes
-    %w1 = kern.update parameters(%w) gradients(%dw) scalars(%lr) ...
-    %b1 = kern.update parameters(%b) gradients(%db) scalars(%lr) ...
+    func.func @train_step(%w: tensor<32xf32>, %b: tensor<2xf32>, %dw: tensor<32xf32>, %db: tensor<2xf32>,
+        %lr: tensor<f32>) -> (tensor<32xf32>, tensor<2xf32>) {
+      %p:2 = kern.update parameters(%w, %b) gradients(%dw, %db) scalars(%lr) {
+      ^bb0(%a: f32, %d: f32, %l: f32):
+        %s = arith.mulf %d, %l : f32
+        %n = arith.subf %a, %s : f32
+        kern.yield %n : f32
+      } : (tensor<32xf32>, tensor<2xf32>, tensor<32xf32>, tensor<2xf32>, tensor<f32>) -> (tensor<32xf32>, tensor<2xf32>)
+      return %p#0, %p#1 : tensor<32xf32>, tensor<2xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @train_step(%w: tensor<32xf32>, %b: tensor<2xf32>, %dw: tensor<32xf32>, %db: tensor<2xf32>,
+        %lr: tensor<f32>) -> (tensor<32xf32>, tensor<2xf32>) {
+      %p = kern.update parameters(%w) gradients(%dw) scalars(%lr) {
+      ^bb0(%a: f32, %d: f32, %l: f32):
+        %s = arith.mulf %d, %l : f32
+        %n = arith.subf %a, %s : f32
+        kern.yield %n : f32
+      } : (tensor<32xf32>, tensor<32xf32>, tensor<f32>) -> tensor<32xf32>
+      %q = kern.update parameters(%b) gradients(%db) scalars(%lr) {
+      ^bb0(%a: f32, %d: f32, %l: f32):
+        %s = arith.mulf %d, %l : f32
+        %n = arith.subf %a, %s : f32
+        kern.yield %n : f32
+      } : (tensor<2xf32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+      return %p, %q : tensor<32xf32>, tensor<2xf32>
+    }
     ```
   }];
 }
@@ -36,6 +61,17 @@ def KernScheduleOrder : Pass<"kern-schedule-order", "::mlir::ModuleOp"> {
     In the result, values that exist at entry (reads, step values, constants)
     come first, then the kernels, each followed by reshapes of its results,
     then the writes.
+
+    ```mlir
+    func.func @predict(%x: tensor<256xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<256xf32> {graph.name = "y"}) {
+      %a = kern.map(%x) bounds = [256] maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = math.exp %e : f32
+        kern.yield %0 : f32
+      } : (tensor<256xf32>) -> tensor<256xf32>
+      return %a : tensor<256xf32>
+    }
+    ```
   }];
 }
 
@@ -57,6 +93,36 @@ def KernToExec : Pass<"kern-to-exec", "::mlir::ModuleOp"> {
     Commands carry `values` (one number per operand slice, equal numbers mean
     the same value), by which `exec-verify` checks the plan, and `label`, the
     model nodes they come from.
+
+    ```mlir
+    func.func @predict(%x: tensor<256xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<256xf32> {graph.name = "y"}) {
+      %a = kern.map(%x) bounds = [256] maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = math.exp %e : f32
+        kern.yield %0 : f32
+      } : (tensor<256xf32>) -> tensor<256xf32>
+      return %a : tensor<256xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    exec.kernel @map_256_exp {
+    ^bb0(%x: tensor<256xf32>):
+      %y = kern.map(%x) bounds = [256] maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = math.exp %e : f32
+        kern.yield %0 : f32
+      } : (tensor<256xf32>) -> tensor<256xf32>
+    }
+    exec.program @predict inputs = [{name = "x", type = tensor<256xf32>} ]
+        outputs = [{name = "y", type = tensor<256xf32>} ] {
+      exec.arena @in0 input bytes = 1024
+      exec.arena @step step bytes = 64
+      exec.arena @out0 output bytes = 1024
+      exec.launch @map_256_exp operands = [#exec.slice<@in0[0, 1024]>, #exec.slice<@out0[0, 1024]>]
+          {values = array<i64: 0, 2>}
+    }
+    ```
   }];
   let dependentDialects = ["::bessemer::exec::ExecDialect"];
 }
@@ -74,6 +140,25 @@ def ExecVerify : Pass<"exec-verify", "::mlir::ModuleOp"> {
     hold another value than the one meant, is an error that names reader and
     writer. With `values` on the commands every clobbered value is found;
     without, those that were overwritten in part.
+
+    ```mlir
+    exec.kernel @map_256_exp {
+    ^bb0(%x: tensor<256xf32>):
+      %y = kern.map(%x) bounds = [256] maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = math.exp %e : f32
+        kern.yield %0 : f32
+      } : (tensor<256xf32>) -> tensor<256xf32>
+    }
+    exec.program @predict inputs = [{name = "x", type = tensor<256xf32>} ]
+        outputs = [{name = "y", type = tensor<256xf32>} ] {
+      exec.arena @in0 input bytes = 1024
+      exec.arena @step step bytes = 64
+      exec.arena @out0 output bytes = 1024
+      exec.launch @map_256_exp operands = [#exec.slice<@in0[0, 1024]>, #exec.slice<@out0[0, 1024]>]
+          {values = array<i64: 0, 2>}
+    }
+    ```
   }];
 }
 

@@ -108,6 +108,11 @@ class Exec_Command<string mnemonic, list<Trait> traits = []>
 
 def Exec_LaunchOp : Exec_Command<"launch"> {
   let summary = "runs all tiles of a kernel";
+  let description = [{
+    ```mlir
+    exec.launch @map_0 operands = [#exec.slice<@in0[0, 256]>, #exec.slice<@out0[0, 256]>]
+    ```
+  }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel, Exec_SliceArrayAttr:$operands), commandAttrs);
   let assemblyFormat = "$kernel `operands` `=` $operands attr-dict";
 }
@@ -130,12 +135,22 @@ def Exec_LibraryOp : Exec_Command<"library"> {
 
 def Exec_CopyOp : Exec_Command<"copy"> {
   let summary = "copies a slice to another of equal size";
+  let description = [{
+    ```mlir
+    exec.copy <@in0[0, 256]> to <@out0[0, 256]>
+    ```
+  }];
   let arguments = !con((ins Exec_SliceAttr:$from, Exec_SliceAttr:$to), commandAttrs);
   let assemblyFormat = "$from `to` $to attr-dict";
 }
 
 def Exec_FillOp : Exec_Command<"fill"> {
   let summary = "repeats `pattern` (of `width` bytes) over a slice";
+  let description = [{
+    ```mlir
+    exec.fill <@out0[0, 256]> pattern = 0 width = 4
+    ```
+  }];
   let arguments = !con((ins Exec_SliceAttr:$to, I64Attr:$pattern, I64Attr:$width), commandAttrs);
   let assemblyFormat = "$to `pattern` `=` $pattern `width` `=` $width attr-dict";
 }
