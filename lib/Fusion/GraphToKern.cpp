@@ -227,10 +227,36 @@ static void convertSquareSum(graph::SquareSumOp op) {
   (void)convertToMapOrFold(total.getDefiningOp());
 }
 
+/// Replaces composites without a family, which are plugins', by what they
+/// decompose to. kern-fuse will join the parts.
+static LogicalResult expandUnknownComposites(Block &block) {
+  for (auto it = block.begin(); it != block.end();) {
+    Operation *op = &*it;
+    auto composite = dyn_cast<graph::DecomposableOpInterface>(op);
+    if (!composite || getFamily(op)) {
+      ++it;
+      continue;
+    }
+    Operation *before = op->getPrevNode();
+    OpBuilder builder(op);
+    FailureOr<SmallVector<Value>> results = composite.decompose(builder);
+    if (failed(results))
+      return op->emitOpError("could not be decomposed");
+    op->replaceAllUsesWith(*results);
+    // It may consist of such composites again.
+    it = before ? std::next(before->getIterator()) : block.begin();
+    op->erase();
+  }
+  return success();
+}
+
 namespace {
 struct GraphToKern : bessemer::impl::GraphToKernBase<GraphToKern> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
+    for (Block &block : function.getBody())
+      if (failed(expandUnknownComposites(block)))
+        return signalPassFailure();
     // All ops without a family are reported, not just the first.
     bool known = true;
     for (Block *block : blocksOf(function))

@@ -7,8 +7,9 @@
 
 using namespace mlir;
 
-void bessemer::buildFusionPipeline(OpPassManager &manager,
-                                   const FusionOptions &options) {
+void bessemer::buildFusionPipeline(
+    OpPassManager &manager, const FusionOptions &options,
+    llvm::function_ref<void(OpPassManager &)> addAfterFusion) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
@@ -19,8 +20,12 @@ void bessemer::buildFusionPipeline(OpPassManager &manager,
   // Copies that several products read.
   functions.addPass(createCSEPass());
   functions.addPass(createKernFuse());
-  functions.addPass(createKernAssignLayouts({/*winograd=*/options.winograd}));
-  functions.addPass(createCanonicalizerPass());
-  functions.addPass(createCSEPass());
-  functions.addPass(createKernVerify());
+  if (addAfterFusion)
+    addAfterFusion(manager);
+  OpPassManager &kernels = manager.nest<func::FuncOp>();
+  kernels.addPass(
+      createKernAssignLayouts({/*winograd=*/options.winograd}));
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createKernVerify());
 }

@@ -80,7 +80,12 @@ bool GraphImporter::importNode(const onnx::NodeProto &node) {
   });
   const std::string &op = node.op_type();
   Results results;
-  if (!node.domain().empty())
+  if (findCustom(node)) {
+    if (isList || varies)
+      report(node, "unsupported on sequences and inside of loops");
+    else
+      results = importOp(node, operands);
+  } else if (!node.domain().empty())
     report(node, "unsupported op");
   else if (op == "If")
     results = importIf(node, operands);
@@ -119,7 +124,11 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
     }
     foldOperands.push_back(foldOperand);
   }
-  if (auto literal = foldNode(node, foldOperands)) {
+  const CustomOp *custom = findCustom(node);
+  std::optional<Literal> literal;
+  if (!custom)
+    literal = foldNode(node, foldOperands);
+  if (literal) {
     Imported result;
     if (Type element =
             elementTypeOf(builder.getContext(), literal->elementType))
@@ -128,7 +137,7 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
     return std::vector{std::move(result)};
   }
   Handler handler = handlerOf(node.op_type());
-  if (!handler) {
+  if (!handler && !custom) {
     bool isKnown = llvm::all_of(operands, [](const Imported *operand) {
       return !operand || operand->literal;
     });
@@ -157,7 +166,8 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
       used |= 1u << i;
   NodeImport context(node, operands, used, builder,
                      locationOf(origins.find(node)), state);
-  if (failed(handler(context)))
+  CustomNode customNode(context);
+  if (failed(custom ? custom->import(customNode) : handler(context)))
     return fail(context.getError());
   std::vector<Imported> results;
   for (Value value : context.getResults()) {

@@ -45,6 +45,12 @@ private:
   // GraphImporter.cpp
   bool importNode(const onnx::NodeProto &node);
   Results importOp(const onnx::NodeProto &node, const Operands &operands);
+  /// The entry of the node's op among those of custom domains, or null.
+  const CustomOp *findCustom(const onnx::NodeProto &node) const {
+    return state.customOps
+               ? state.customOps->find(node.domain(), node.op_type())
+               : nullptr;
+  }
   void report(const onnx::NodeProto &node, const llvm::Twine &what);
   mlir::Location locationOf(const NodeOrigin &origin);
   /// Imports an op that stands for a part of `node`.

@@ -47,14 +47,20 @@ importStages(mlir::MLIRContext &context, const ImportOptions &options,
   if (llvm::failed(source))
     return llvm::failure();
   resetTracedStatistics(*source, diagnostics);
-  auto normalized = normalize(*source, options, isKnownOp, diagnostics);
+  auto isKnown = [&](const std::string &domain, const std::string &op) {
+    return domain.empty()
+               ? isKnownOp(op)
+               : options.customOps && options.customOps->find(domain, op);
+  };
+  auto normalized = normalize(*source, options, isKnown, diagnostics);
   if (llvm::failed(normalized))
     return llvm::failure();
   auto roles = assignRoles(*source, *normalized, options, diagnostics);
   if (llvm::failed(roles))
     return llvm::failure();
   warnOfFoldedParameters(*source, *normalized, *roles, diagnostics);
-  auto module = buildModule(context, *source, *normalized, *roles, diagnostics);
+  auto module = buildModule(context, *source, *normalized, *roles,
+                            options.customOps, diagnostics);
   if (llvm::failed(module))
     return llvm::failure();
 

@@ -48,7 +48,7 @@ class ModelImporter {
 public:
   ModelImporter(MLIRContext &context, const ModelSource &source,
                 const NormalizedModel &normalized,
-                std::vector<InitializerInfo> &roles,
+                std::vector<InitializerInfo> &roles, const CustomOps *customOps,
                 ImportDiagnostics &diagnostics)
       : source(source), normalized(normalized), roles(roles),
         diagnostics(diagnostics), builder(&context),
@@ -57,6 +57,7 @@ public:
             state,
             [this](const std::string &name) { return importInitializer(name); },
             diagnostics) {
+    state.customOps = customOps;
     state.step = [this] { return stepArgument(); };
     state.duplicateState = [this](graph::ReadOp read, const std::string &name) {
       return duplicateState(read, name);
@@ -363,10 +364,11 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
   return std::move(module);
 }
 
-FailureOr<OwningOpRef<ModuleOp>>
-ingest::buildModule(MLIRContext &context, const ModelSource &source,
-                    const NormalizedModel &normalized,
-                    std::vector<InitializerInfo> &roles,
-                    ImportDiagnostics &diagnostics) {
-  return ModelImporter(context, source, normalized, roles, diagnostics).run();
+FailureOr<OwningOpRef<ModuleOp>> ingest::buildModule(
+    MLIRContext &context, const ModelSource &source,
+    const NormalizedModel &normalized, std::vector<InitializerInfo> &roles,
+    const CustomOps *customOps, ImportDiagnostics &diagnostics) {
+  return ModelImporter(context, source, normalized, roles, customOps,
+                       diagnostics)
+      .run();
 }

@@ -10,16 +10,17 @@
 
 namespace bessemer::ingest {
 
-/// Whether the importer has an entry for an op, in its tables or as something
-/// that only folding removes.
+/// Whether the importer has an entry for an op of ONNX's domain, in its tables
+/// or as something that only folding removes.
 bool isKnownOp(const std::string &op);
 
 /// Builds the module: states, `@model`, errors for all nodes that cannot be
-/// imported. Adds states that it had to make to `roles`.
+/// imported. Adds states that it had to make to `roles`. `customOps` may be
+/// null.
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 buildModule(mlir::MLIRContext &context, const ModelSource &source,
             const NormalizedModel &normalized,
-            std::vector<InitializerInfo> &roles,
+            std::vector<InitializerInfo> &roles, const CustomOps *customOps,
             ImportDiagnostics &diagnostics);
 
 } // namespace bessemer::ingest

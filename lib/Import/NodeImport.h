@@ -11,6 +11,7 @@
 #include "Literal.h"
 #include "Sizes.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Import/CustomOp.h"
 #include "llvm/ADT/StringMap.h"
 #include <memory>
 #include <set>
@@ -19,6 +20,8 @@ namespace bessemer::ingest {
 
 /// What the handlers of one model share.
 struct ImportState {
+  /// Ops of custom domains; may be null.
+  const CustomOps *customOps = nullptr;
   /// The step block, an argument that the function gets when it is first asked
   /// for.
   std::function<mlir::Value()> step;

@@ -4,6 +4,7 @@
 // to the newest opset, expand composite ops, infer shapes.
 
 #include "Normalize.h"
+#include "CustomSchemas.h"
 #include "Dimensions.h"
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
@@ -106,9 +107,15 @@ static void placeInitializers(ModelProto &model, const ModelSource &source,
   }
 }
 
-/// Replaces calls of the model's own functions by their bodies.
-static void inlineFunctions(ModelProto &model) {
-  if (model.functions_size() == 0)
+/// Replaces calls of the model's own functions by their bodies, but not of
+/// those that the importer has an entry for: it does better.
+static void inlineFunctions(ModelProto &model, IsKnownOp isKnown) {
+  auto &functions = *model.mutable_functions();
+  for (int i = functions.size(); i-- > 0;)
+    if (std::string domain = domainOf(functions[i].domain());
+        !domain.empty() && isKnown(domain, functions[i].name()))
+      functions.DeleteSubrange(i, 1);
+  if (functions.empty())
     return;
   Opsets opsets = opsetsOf(model);
   // Conversion makes the library copy constants into the body once more, so
@@ -141,19 +148,18 @@ static void tidyImports(ModelProto &model) {
 }
 
 /// Reports nodes that no stage could handle, all of them.
-static void
-reportUnknownOps(const ModelProto &model, const Origins &origins,
-                 const std::string &label,
-                 llvm::function_ref<bool(const std::string &)> isKnown,
-                 ImportDiagnostics &diagnostics) {
+static void reportUnknownOps(const ModelProto &model, const Origins &origins,
+                             const std::string &label, IsKnownOp isKnown,
+                             ImportDiagnostics &diagnostics) {
   Opsets opsets = opsetsOf(model);
   forEachNode(model.graph(), [&](const NodeProto &node) {
     auto report = [&](const std::string &what) {
       diagnostics.errors.push_back(
           label + ": " + Origins::describe(origins.find(node)) + ": " + what);
     };
-    if (!domainOf(node.domain()).empty()) {
-      report("unsupported op");
+    if (std::string domain = domainOf(node.domain()); !domain.empty()) {
+      if (!isKnown(domain, node.op_type()))
+        report("unsupported op");
       return;
     }
     int64_t opset = opsets[""];
@@ -172,16 +178,16 @@ reportUnknownOps(const ModelProto &model, const Origins &origins,
              "opset_version=20 to 25");
       return;
     }
-    if (!then || (now && !isKnown(node.op_type()) && !now->HasFunction() &&
+    if (!then || (now && !isKnown("", node.op_type()) && !now->HasFunction() &&
                   !now->HasContextDependentFunction()))
       report("unsupported op");
   });
 }
 
 /// Types that do not fit are left to the op tables, which know the node.
-static void inferShapes(ModelProto &model) {
+static void inferShapes(ModelProto &model, const CustomSchemas &schemas) {
   onnx::shape_inference::InferShapes(
-      model, OpSchemaRegistry::Instance(),
+      model, &schemas,
       onnx::ShapeInferenceOptions(/*check_type=*/false, /*error_mode=*/0,
                                   /*data_prop=*/true));
 }
@@ -204,10 +210,10 @@ namespace {
 /// bodies that ONNX defines for them.
 class Expander {
 public:
-  Expander(NormalizedModel &normalized,
-           llvm::function_ref<bool(const std::string &)> isKnown)
-      : model(normalized.model), origins(normalized.origins), isKnown(isKnown) {
-  }
+  Expander(NormalizedModel &normalized, IsKnownOp isKnown,
+           const CustomSchemas &schemas)
+      : model(normalized.model), origins(normalized.origins), isKnown(isKnown),
+        schemas(schemas) {}
 
   void run() {
     while (expand(*model.mutable_graph(), {})) {
@@ -216,7 +222,7 @@ public:
       import->set_version(1);
       onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
       model.mutable_opset_import()->RemoveLast();
-      inferShapes(model);
+      inferShapes(model, schemas);
     }
   }
 
@@ -272,7 +278,7 @@ private:
       for (auto &attribute : *node.mutable_attribute())
         if (attribute.has_g())
           changed |= expand(*attribute.mutable_g(), types);
-      if (!domainOf(node.domain()).empty() || isKnown(node.op_type()))
+      if (!domainOf(node.domain()).empty() || isKnown("", node.op_type()))
         continue;
       const OpSchema *schema =
           OpSchemaRegistry::Schema(node.op_type(), opset, "");
@@ -307,7 +313,8 @@ private:
 
   ModelProto &model;
   const Origins &origins;
-  llvm::function_ref<bool(const std::string &)> isKnown;
+  IsKnownOp isKnown;
+  const CustomSchemas &schemas;
   int calls = 0;
 };
 
@@ -315,8 +322,7 @@ private:
 
 llvm::FailureOr<NormalizedModel>
 ingest::normalize(const ModelSource &source, const ImportOptions &options,
-                  llvm::function_ref<bool(const std::string &)> isKnown,
-                  ImportDiagnostics &diagnostics) {
+                  IsKnownOp isKnown, ImportDiagnostics &diagnostics) {
   NormalizedModel normalized;
   ModelProto &model = normalized.model;
   model = source.model;
@@ -331,7 +337,7 @@ ingest::normalize(const ModelSource &source, const ImportOptions &options,
                 "; the newest known one is " + std::to_string(newestOpset()));
   placeInitializers(model, source, normalized.inputs);
   try {
-    inlineFunctions(model);
+    inlineFunctions(model, isKnown);
     tidyImports(model);
     normalized.origins.record(model.graph(), opsetsOf(model));
     reportUnknownOps(model, normalized.origins, source.label, isKnown,
@@ -360,8 +366,9 @@ ingest::normalize(const ModelSource &source, const ImportOptions &options,
                 " to " + std::to_string(newestOpset()) + ": " + e.what());
   }
   try {
-    inferShapes(model);
-    Expander(normalized, isKnown).run();
+    CustomSchemas schemas(options.customOps);
+    inferShapes(model, schemas);
+    Expander(normalized, isKnown, schemas).run();
   } catch (const std::exception &e) {
     return fail(std::string("shapes or types do not fit: ") + e.what());
   }

@@ -22,12 +22,15 @@ struct NormalizedModel {
   std::map<std::string, int64_t> dims;
 };
 
-/// Checks, inlines, converts and expands. `isKnown` says which ops the
-/// importer has an entry for: they are never expanded.
-llvm::FailureOr<NormalizedModel>
-normalize(const ModelSource &source, const ImportOptions &options,
-          llvm::function_ref<bool(const std::string &op)> isKnown,
-          ImportDiagnostics &diagnostics);
+using IsKnownOp =
+    llvm::function_ref<bool(const std::string &domain, const std::string &op)>;
+
+/// Checks, inlines, converts and expands. `isKnown` says which ops (by domain
+/// and name) the importer has an entry for: they are never expanded.
+llvm::FailureOr<NormalizedModel> normalize(const ModelSource &source,
+                                           const ImportOptions &options,
+                                           IsKnownOp isKnown,
+                                           ImportDiagnostics &diagnostics);
 
 } // namespace bessemer::ingest
 

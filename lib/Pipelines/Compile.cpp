@@ -5,15 +5,17 @@
 #include "bessemer/Pipelines/Compile.h"
 #include "Diagnostics.h"
 #include "PhaseDump.h"
+#include "Reproducer.h"
 #include "bessemer/Codegen/CPU/Codegen.h"
 #include "bessemer/Emit/Emit.h"
 #include "bessemer/Fusion/Passes.h"
 #include "bessemer/Import/Import.h"
 #include "bessemer/Memory/Passes.h"
+#include "bessemer/Pipelines/LoadPlugins.h"
 #include "bessemer/Pipelines/Register.h"
 #include "bessemer/Raising/Passes.h"
 #include "bessemer/Reference/VerifyNumerics.h"
-#include "bessemer/Training/Training.h"
+#include "bessemer/Training/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -34,7 +36,8 @@ public:
         diagnostics(context, modelName), dump(options.dumpDir) {}
 
   CompileResult run() {
-    bool done = import() && train() && fuse() && plan() && generate();
+    bool done =
+        loadPlugins() && import() && train() && fuse() && plan() && generate();
     llvm::append_range(result.warnings, diagnostics.takeWarnings());
     llvm::append_range(result.errors, diagnostics.takeErrors());
     if (!done && result.status == BSC_OK)
@@ -48,60 +51,46 @@ public:
     return std::move(result);
   }
 
+  /// A pass crashed: what the context holds cannot be destroyed safely.
+  bool isBroken() const { return broken; }
+
 private:
+  using BuildPipeline = void (Compilation::*)(OpPassManager &);
+
   static DialectRegistry makeRegistry() {
     DialectRegistry registry;
     registerAllDialects(registry);
     return registry;
   }
 
-  /// Ends a phase: dumps the module, and stops with its text when `kind` was
-  /// asked for. Returns whether to go on.
-  bool endPhase(std::optional<EmitKind> kind, ModuleOp module) {
-    std::string error;
-    if (!dump.write(
-            phase, ".mlir", [&](raw_ostream &os) { printModule(module, os); },
-            error)) {
-      result.errors.push_back(error);
-      result.status = BSC_INPUT_ERROR;
-      return false;
-    }
-    if (options.emit != kind)
-      return true;
-    llvm::raw_string_ostream os(result.text);
-    printModule(module, os);
-    stopped = true;
-    return true;
+  LogicalResult injectPass(OpPassManager &manager) {
+    std::string unused;
+    llvm::raw_string_ostream os(unused);
+    return parsePassPipeline(options.injectPass, manager, os);
   }
 
-  static void printModule(ModuleOp module, raw_ostream &os) {
-    OpPrintingFlags flags;
-    flags.elideLargeElementsAttrs(16).elideLargeResourceString(64);
-    module.print(os, flags);
-  }
-
-  bool runPasses(ModuleOp module,
-                 llvm::function_ref<void(OpPassManager &)> build) {
-    PassManager manager(&context);
-    manager.enableVerifier(true);
-    std::shared_ptr<const NumericsReport> numerics;
-    if (options.verifyNumerics)
-      numerics = addNumericsVerification(manager);
-    build(manager);
-    bool passed = succeeded(manager.run(module));
-    // A wrong pass is our bug, and an instrumentation cannot stop a pipeline.
-    if (numerics && numerics->differs) {
-      result.status = BSC_INTERNAL_ERROR;
-      return false;
-    }
-    return passed;
-  }
-
+  bool loadPlugins();
   bool import();
   bool train();
   bool fuse();
   bool plan();
   bool generate();
+
+  // The passes of the phases, with the extension points between them.
+  void buildRaising(OpPassManager &manager) {
+    plugins.points.build(ExtensionPoint::AfterImport, manager);
+    buildRaisingPipeline(manager);
+  }
+  void buildTraining(OpPassManager &manager);
+  void buildFusion(OpPassManager &manager);
+  void buildMemory(OpPassManager &manager) {
+    plugins.points.build(ExtensionPoint::BeforeMemory, manager);
+    buildMemoryPipeline(manager);
+  }
+
+  bool endPhase(std::optional<EmitKind> kind, BuildPipeline next);
+  bool runPasses(BuildPipeline build);
+  bool reportBrokenPass(PipelineEnd end, const Reproducer &reproducer);
   std::vector<cpu::CPUTarget> selectTargets() const;
 
   const CompileOptions &options;
@@ -111,11 +100,129 @@ private:
   DiagnosticCollector diagnostics;
   PhaseDump dump;
   CompileResult result;
+  Plugins plugins;
   /// The text that was asked for is there; later phases have nothing to do.
   bool stopped = false;
+  bool broken = false;
   std::string phase;
   ImportedModel model;
 };
+
+/// Loads the plugins, and checks that there is a pass to inject.
+bool Compilation::loadPlugins() {
+  DialectRegistry registry;
+  for (const std::string &path : options.passPlugins) {
+    std::string error;
+    if (failed(loadPlugin(path, registry, plugins, error))) {
+      result.errors.push_back(error);
+      return false;
+    }
+  }
+  if (!options.passPlugins.empty()) {
+    context.appendDialectRegistry(registry);
+    // Imports and patterns of plugins make ops without declaring dialects.
+    context.loadAllAvailableDialects();
+  }
+  if (options.injectPass.empty())
+    return true;
+  // Passes are known by name only where somebody asks for one.
+  static const bool registered = (registerAllPasses(), true);
+  (void)registered;
+  PassManager unused(&context);
+  if (succeeded(injectPass(unused)))
+    return true;
+  result.status = BSC_USAGE_ERROR;
+  result.errors.push_back(
+      "option 'inject_pass': expected the name of a pass, got '" +
+      options.injectPass + "'");
+  return false;
+}
+
+/// Ends a phase: dumps the module, and stops with its text when `kind` was
+/// asked for. `next` are the passes of the phase behind it. Returns whether to
+/// go on.
+bool Compilation::endPhase(std::optional<EmitKind> kind, BuildPipeline next) {
+  auto print = [&](raw_ostream &os, StringRef file) {
+    std::string pipeline;
+    if (next) {
+      PassManager manager(&context);
+      (this->*next)(manager);
+      llvm::raw_string_ostream text(pipeline);
+      manager.printAsTextualPipeline(text);
+    }
+    printReplayable(*model.module, pipeline, file, options.passPlugins, os);
+  };
+  std::string error;
+  if (!dump.write(phase, ".mlir", print, error)) {
+    result.errors.push_back(error);
+    result.status = BSC_INPUT_ERROR;
+    return false;
+  }
+  if (options.emit != kind)
+    return true;
+  llvm::raw_string_ostream os(result.text);
+  print(os, "-");
+  stopped = true;
+  return true;
+}
+
+bool Compilation::runPasses(BuildPipeline build) {
+  auto manager = std::make_unique<PassManager>(&context);
+  manager->enableVerifier(true);
+  std::shared_ptr<const NumericsReport> numerics;
+  if (options.verifyNumerics)
+    numerics = addNumericsVerification(*manager);
+  (this->*build)(*manager);
+  Reproducer reproducer;
+  PipelineEnd end = runGuarded(*manager, *model.module, reproducer);
+  if (end == PipelineEnd::Crashed) {
+    broken = true;
+    (void)manager.release();
+  }
+  // A wrong pass is our bug, and an instrumentation cannot stop a pipeline.
+  if (numerics && numerics->differs) {
+    result.status = BSC_INTERNAL_ERROR;
+    return false;
+  }
+  return end == PipelineEnd::Success || reportBrokenPass(end, reproducer);
+}
+
+/// Says which pass is at fault, when one is, and how to run it alone; returns
+/// false.
+bool Compilation::reportBrokenPass(PipelineEnd end,
+                                   const Reproducer &reproducer) {
+  std::vector<std::string> reasons = diagnostics.takeErrors();
+  llvm::append_range(result.errors, reasons);
+  if (end == PipelineEnd::Failed && !reasons.empty())
+    return false; // it refuses the model, and has said why
+  result.status = BSC_INTERNAL_ERROR;
+  std::string line =
+      modelName + ": internal error: pass '" + reproducer.pass + "' " +
+      (end == PipelineEnd::Crashed   ? "crashed"
+       : end == PipelineEnd::Invalid ? "left a module that is not valid"
+                                     : "failed without a reason");
+  if (options.reproducer.empty()) {
+    result.errors.push_back(line);
+    return false;
+  }
+  std::error_code code;
+  llvm::raw_fd_ostream os(options.reproducer, code);
+  if (!code) {
+    printReplayable(*reproducer.module, reproducer.pipeline, options.reproducer,
+                    options.passPlugins, os);
+    os.close();
+    code = os.error();
+    os.clear_error();
+  }
+  if (code)
+    line += "; " + options.reproducer + ": cannot write: " + code.message();
+  else
+    line += "; run it alone by: " + replayCommand(reproducer.pipeline,
+                                                  options.reproducer,
+                                                  options.passPlugins);
+  result.errors.push_back(line);
+  return false;
+}
 
 bool Compilation::import() {
   phase = "import";
@@ -128,6 +235,7 @@ bool Compilation::import() {
   importOptions.accumulate = options.training.accumulate;
   importOptions.train = options.train;
   importOptions.freeze = options.training.freeze;
+  importOptions.customOps = &plugins.customOps;
   ImportDiagnostics messages;
   FailureOr<ImportedModel> imported =
       importOnnx(context, importOptions, messages);
@@ -137,60 +245,64 @@ bool Compilation::import() {
     return false;
   }
   model = std::move(*imported);
-  return endPhase(std::nullopt, *model.module);
+  return endPhase(std::nullopt, &Compilation::buildRaising);
+}
+
+void Compilation::buildTraining(OpPassManager &manager) {
+  const ExtensionPoints &points = plugins.points;
+  if (options.hasLoss) {
+    manager.addPass(createGraphBuildFunctions(options.training));
+    points.build(ExtensionPoint::BeforeAutodiff, manager);
+    manager.addPass(createGraphDifferentiate());
+    if (options.training.accumulate > 1)
+      manager.addPass(createGraphAccumulate({options.training.accumulate}));
+    manager.addPass(createGraphBuildUpdate(options.training));
+    points.build(ExtensionPoint::AfterAutodiff, manager);
+  } else {
+    GraphBuildFunctionsOptions inference;
+    inference.inference = true;
+    manager.addPass(createGraphBuildFunctions(inference));
+  }
+  manager.addPass(createGraphVerify());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
 }
 
 bool Compilation::train() {
   phase = "raising";
-  if (!runPasses(*model.module, buildRaisingPipeline) ||
-      !endPhase(std::nullopt, *model.module))
+  if (!runPasses(&Compilation::buildRaising) ||
+      !endPhase(std::nullopt, &Compilation::buildTraining))
     return false;
   phase = "training";
-  if (failed(options.hasLoss
-                 ? buildTrainingFunctions(*model.module, options.training)
-                 : buildInferenceFunctions(*model.module)))
-    return false;
-  if (!runPasses(*model.module, [](OpPassManager &manager) {
-        manager.addPass(createCanonicalizerPass());
-        manager.addPass(createCSEPass());
-      }))
-    return false;
-  return endPhase(EmitKind::Graph, *model.module);
+  return runPasses(&Compilation::buildTraining) &&
+         endPhase(EmitKind::Graph, &Compilation::buildFusion);
+}
+
+void Compilation::buildFusion(OpPassManager &manager) {
+  if (!options.injectPass.empty())
+    (void)injectPass(manager); // was checked
+  plugins.points.build(ExtensionPoint::BeforeFusion, manager);
+  buildFusionPipeline(manager, {/*winograd=*/!options.strict},
+                      [&](OpPassManager &manager) {
+                        plugins.points.build(ExtensionPoint::AfterFusion,
+                                             manager);
+                      });
 }
 
 bool Compilation::fuse() {
   if (stopped)
     return true;
   phase = "fusion";
-  std::string error;
-  llvm::raw_string_ostream os(error);
-  bool parsed = true;
-  bool passed = runPasses(*model.module, [&](OpPassManager &manager) {
-    if (!options.injectPass.empty()) {
-      // Passes are known by name only where somebody asks for one.
-      static const bool registered = (registerAllPasses(), true);
-      (void)registered;
-      parsed = succeeded(parsePassPipeline(options.injectPass, manager, os));
-    }
-    if (parsed)
-      buildFusionPipeline(manager, {/*winograd=*/!options.strict});
-  });
-  if (!parsed) {
-    result.status = BSC_USAGE_ERROR;
-    result.errors.push_back(
-        "option 'inject_pass': expected the name of a pass, got '" +
-        options.injectPass + "'");
-    return false;
-  }
-  return passed && endPhase(EmitKind::Kern, *model.module);
+  return runPasses(&Compilation::buildFusion) &&
+         endPhase(EmitKind::Kern, &Compilation::buildMemory);
 }
 
 bool Compilation::plan() {
   if (stopped)
     return true;
   phase = "memory";
-  return runPasses(*model.module, buildMemoryPipeline) &&
-         endPhase(EmitKind::Exec, *model.module);
+  return runPasses(&Compilation::buildMemory) &&
+         endPhase(EmitKind::Exec, nullptr);
 }
 
 /// What the options name, lowest instruction set first.
@@ -227,7 +339,8 @@ bool Compilation::generate() {
     }
     std::string error;
     if (!dump.write(
-            phase, ".ll", [&](raw_ostream &os) { os << text; }, error)) {
+            phase, ".ll", [&](raw_ostream &os, StringRef) { os << text; },
+            error)) {
       result.errors.push_back(error);
       return false;
     }
@@ -269,6 +382,8 @@ bool Compilation::generate() {
       }))
     emitOptions.settings.emplace_back(
         "batch_norm_variance", model.fromPyTorch ? "unbiased" : "biased");
+  for (const std::string &plugin : plugins.names)
+    emitOptions.settings.emplace_back("pass_plugin", plugin);
   for (const auto &[name, size] : model.dims)
     emitOptions.settings.emplace_back("dim." + name, std::to_string(size));
   for (const InitializerInfo &info : model.initializers) {
@@ -288,7 +403,11 @@ bool Compilation::generate() {
 
 CompileResult compileModel(const CompileOptions &options,
                            std::optional<StringRef> bytes) {
-  return Compilation(options, bytes).run();
+  auto compilation = std::make_unique<Compilation>(options, bytes);
+  CompileResult result = compilation->run();
+  if (compilation->isBroken())
+    (void)compilation.release();
+  return result;
 }
 
 } // namespace bessemer

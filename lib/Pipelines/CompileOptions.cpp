@@ -238,6 +238,10 @@ void parse(const json &object, CompileOptions &options) {
        [&](auto &k, auto &v) { options.dumpDir = getString(k, v); }},
       {"verify_numerics",
        [&](auto &k, auto &v) { options.verifyNumerics = getBool(k, v); }},
+      {"reproducer",
+       [&](auto &k, auto &v) { options.reproducer = getString(k, v); }},
+      {"pass_plugins",
+       [&](auto &k, auto &v) { options.passPlugins = getStrings(k, v); }},
       {"inject_pass",
        [&](auto &k, auto &v) { options.injectPass = getString(k, v); }},
   };

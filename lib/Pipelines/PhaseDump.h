@@ -20,11 +20,12 @@ public:
 
   bool enabled() const { return !directory.empty(); }
 
-  /// Writes NN-PHASE.EXTENSION. Returns false and sets `error` when the file
-  /// cannot be written.
-  bool write(llvm::StringRef phase, llvm::StringRef extension,
-             llvm::function_ref<void(llvm::raw_ostream &)> print,
-             std::string &error) {
+  /// Writes NN-PHASE.EXTENSION by `print`, which is also told the file's path.
+  /// Returns false and sets `error` when the file cannot be written.
+  bool
+  write(llvm::StringRef phase, llvm::StringRef extension,
+        llvm::function_ref<void(llvm::raw_ostream &, llvm::StringRef)> print,
+        std::string &error) {
     if (!enabled())
       return true;
     llvm::SmallString<128> path(directory);
@@ -35,7 +36,7 @@ public:
     if (!code) {
       llvm::raw_fd_ostream os(path, code);
       if (!code) {
-        print(os);
+        print(os, path);
         os.close();
         code = os.error();
         os.clear_error();

@@ -31,4 +31,5 @@ void bessemer::registerAllPasses() {
   registerFusionPasses();
   registerMemoryPasses();
   registerReferencePasses();
+  registerFailurePass();
 }

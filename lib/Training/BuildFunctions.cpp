@@ -461,7 +461,38 @@ struct GraphBuildFunctions
     : bessemer::impl::GraphBuildFunctionsBase<GraphBuildFunctions> {
   using Base::Base;
 
+  GraphBuildFunctions() = default;
+  /// Options that were parsed before; the textual ones are for printing.
+  explicit GraphBuildFunctions(const TrainingOptions &options)
+      : given(options) {
+    loss = stringifyLoss(options.loss).str();
+    outputName = options.outputName;
+    if (options.classAxis)
+      classAxis = std::to_string(*options.classAxis);
+    ignoreIndex = options.ignoreIndex;
+    labelSmoothing = options.labelSmoothing;
+    freeze = options.freeze;
+    if (options.batchNormVariance != BatchNormVariance::FromProducer)
+      batchNormVariance = options.batchNormVariance == BatchNormVariance::Biased
+                              ? "biased"
+                              : "unbiased";
+  }
+
   void runOnOperation() override {
+    if (inference) {
+      if (failed(buildInferenceFunctions(getOperation())))
+        signalPassFailure();
+      return;
+    }
+    if (given) {
+      auto report = [&](const Twine &message) {
+        getOperation().emitError(message);
+      };
+      if (failed(verifyOptions(*given, report)) ||
+          failed(buildFunctions(getOperation(), *given)))
+        signalPassFailure();
+      return;
+    }
     TrainingOptions options;
     options.outputName = outputName;
     options.ignoreIndex = ignoreIndex;
@@ -485,5 +516,12 @@ struct GraphBuildFunctions
         failed(buildFunctions(getOperation(), options)))
       signalPassFailure();
   }
+
+  std::optional<TrainingOptions> given;
 };
 } // namespace
+
+std::unique_ptr<Pass>
+bessemer::createGraphBuildFunctions(const TrainingOptions &options) {
+  return std::make_unique<GraphBuildFunctions>(options);
+}

@@ -8,6 +8,7 @@
 #include "bessemer/Training/Passes.h"
 #include "bessemer/Training/Training.h"
 #include "llvm/Support/Debug.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <limits>
 
 #define DEBUG_TYPE "graph-build-update"
@@ -265,7 +266,29 @@ struct GraphBuildUpdate
     : bessemer::impl::GraphBuildUpdateBase<GraphBuildUpdate> {
   using Base::Base;
 
+  GraphBuildUpdate() = default;
+  /// Options that were parsed before; the textual ones are for printing.
+  explicit GraphBuildUpdate(const TrainingOptions &options) : given(options) {
+    const OptimizerOptions &chosen = options.optimizer;
+    optimizer = stringifyOptimizer(chosen.kind).str();
+    momentum = chosen.momentum;
+    dampening = chosen.dampening;
+    nesterov = chosen.nesterov;
+    beta1 = chosen.beta1;
+    beta2 = chosen.beta2;
+    epsilon = chosen.epsilon;
+    if (chosen.weightDecay)
+      weightDecay = llvm::formatv("{0:e16}", *chosen.weightDecay).str();
+    if (options.clipNorm)
+      clipNorm = llvm::formatv("{0:e16}", *options.clipNorm).str();
+  }
+
   void runOnOperation() override {
+    if (given) {
+      if (failed(buildUpdate(getOperation(), *given)))
+        signalPassFailure();
+      return;
+    }
     TrainingOptions options;
     OptimizerOptions &chosen = options.optimizer;
     auto report = [&](const Twine &message) {
@@ -296,5 +319,12 @@ struct GraphBuildUpdate
         failed(buildUpdate(getOperation(), options)))
       signalPassFailure();
   }
+
+  std::optional<TrainingOptions> given;
 };
 } // namespace
+
+std::unique_ptr<Pass>
+bessemer::createGraphBuildUpdate(const TrainingOptions &options) {
+  return std::make_unique<GraphBuildUpdate>(options);
+}

@@ -50,6 +50,7 @@ LogicalResult BodyVerifier::verify(Block &block) {
     bool isLegal =
         isa<func::ReturnOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
             op) ||
+        isa<graph::DecomposableOpInterface>(op) || // a plugin's
         dialect == graph::GraphDialect::getDialectNamespace() ||
         dialect == arith::ArithDialect::getDialectNamespace() ||
         dialect == math::MathDialect::getDialectNamespace();

@@ -41,18 +41,24 @@ def _answer(answer):
     return answer
 
 
+def _text(value):
+    if isinstance(value, (list, tuple)):
+        return [_text(item) for item in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
 def _options(values):
     """Python values as the JSON recipe; paths become strings."""
     options = {}
     for key, value in values.items():
         if value is None:
             continue
-        options[key] = os.fspath(value) if isinstance(value, os.PathLike) else value
+        options[key] = _text(value)
     return json.dumps(options)
 
 
 def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
-            target=None, dims=None, batch=None, **options):
+            target=None, dims=None, batch=None, pass_plugins=None, **options):
     """Compiles an ONNX model and returns a Program.
 
     model      a path, the bytes of a model, or an onnx.ModelProto
@@ -66,14 +72,17 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
                of them
     dims       sizes of the model's symbolic dimensions, {"batch": 32}
     batch      size of dimension 0 of every input
+    pass_plugins  files of plugins with passes and ops
 
     Further options have the names of a recipe: accumulate (the parts in which
-    train_step computes its batch), clip_norm, train, freeze, class_axis, ignore_index, label_smoothing, batch_norm_variance, strict,
-    dump_dir, verify_numerics, base_dir. Raises bessemer.Error.
+    train_step computes its batch), clip_norm, train, freeze, class_axis,
+    ignore_index, label_smoothing, batch_norm_variance, strict, dump_dir,
+    verify_numerics, reproducer, base_dir. Raises bessemer.Error.
     """
     if target is not None:
         options["targets"] = [target] if isinstance(target, str) else list(target)
-    options.update(loss=loss, optimizer=optimizer, precision=precision, dims=dims, batch=batch)
+    options.update(loss=loss, optimizer=optimizer, precision=precision, dims=dims, batch=batch,
+                   pass_plugins=None if pass_plugins is None else list(pass_plugins))
     values = {} if recipe is None else json.loads(_core.read_recipe(os.fspath(recipe)))
     values.update((key, value) for key, value in options.items() if value is not None)
     data = None

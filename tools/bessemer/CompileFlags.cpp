@@ -2,6 +2,7 @@
 #include "CompileFlags.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace bessemer::tool {
 namespace {
@@ -56,6 +57,8 @@ constexpr Flag debug[] = {
     {"verify-numerics", FlagKind::Switch, "",
      "evaluate the program before and after every pass; names the first pass "
      "that changes a result"},
+    {"pass-plugin", FlagKind::List, "FILE.so,...",
+     "plugins with passes and ops (docs/writing-a-pass.md)"},
     {"inject-pass", FlagKind::Text, "NAME", "run this pass before fusion"},
 };
 
@@ -63,7 +66,6 @@ constexpr Flag later[] = {
     {"devices", FlagKind::Integer, "N", "several devices", nullptr, 1},
     {"mesh", FlagKind::Pairs, "AXIS=N", "a device mesh"},
     {"memory-limit", FlagKind::Text, "BYTES", "limit of the device memory"},
-    {"pass-plugin", FlagKind::Text, "FILE.so", "an MLIR pass plugin"},
 };
 
 /// The keys of the optimizer's object.
@@ -124,16 +126,17 @@ Status checkSupported(const Arguments &arguments) {
   if (arguments.integer("devices", 1) > 1 || arguments.has("mesh"))
     return refuse(arguments.has("mesh") ? "mesh" : "devices",
                   "this version trains on one device");
-  for (const char *flag : {"memory-limit", "pass-plugin"})
-    if (arguments.has(flag))
-      return refuse(flag, "is not supported in this version");
+  if (arguments.has("memory-limit"))
+    return refuse("memory-limit", "is not supported in this version");
   if (arguments.has("betas") && arguments.numbers("betas").size() != 2)
     return refuse("betas", "expected two numbers");
   return {};
 }
 
 Json compileOptions(const Arguments &arguments, const std::string &model) {
-  Json options = {{"model", model}};
+  Json options = {{"model", model},
+                  {"reproducer", std::filesystem::path(model).stem().string() +
+                                     ".reproducer.mlir"}};
   Json optimizer = Json::object();
   if (arguments.has("optimizer"))
     optimizer["kind"] = *arguments.text("optimizer");
@@ -146,9 +149,10 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
       bool ofOptimizer =
           std::find(std::begin(optimizerKeys), std::end(optimizerKeys), name) !=
           std::end(optimizerKeys);
-      std::string key = name == "dim"      ? "dims"
-                        : name == "target" ? "targets"
-                                           : underscored(name);
+      std::string key = name == "dim"           ? "dims"
+                        : name == "target"      ? "targets"
+                        : name == "pass-plugin" ? "pass_plugins"
+                                                : underscored(name);
       (ofOptimizer ? optimizer : options)[key] = jsonOf(flag, arguments);
     }
   if (!optimizer.empty()) {

@@ -38,9 +38,10 @@ private:
   Status readKey(const std::string &key, const YAML::Node &where,
                  const YAML::Node &value) {
     // Python and people say dims, targets; the flags are singular.
-    std::string name = key == "dims"      ? "dim"
-                       : key == "targets" ? "target"
-                                          : key;
+    std::string name = key == "dims"           ? "dim"
+                       : key == "targets"      ? "target"
+                       : key == "pass-plugins" ? "pass-plugin"
+                                               : key;
     const Flag *flag = command.find(name);
     bool ours = flag != nullptr;
     if (!flag)

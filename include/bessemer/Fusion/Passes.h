@@ -24,8 +24,10 @@ struct FusionOptions {
 
 /// Adds the passes that take every function of a module from `graph` to `kern`
 /// and verify that nothing of `graph` but state and step ops is left.
-void buildFusionPipeline(mlir::OpPassManager &manager,
-                         const FusionOptions &options = {});
+/// `addAfterFusion` may add passes behind the one that merges kernels.
+void buildFusionPipeline(
+    mlir::OpPassManager &manager, const FusionOptions &options = {},
+    llvm::function_ref<void(mlir::OpPassManager &)> addAfterFusion = nullptr);
 
 } // namespace bessemer
 

@@ -5,6 +5,7 @@
 #ifndef BESSEMER_IMPORT_IMPORT_H
 #define BESSEMER_IMPORT_IMPORT_H
 
+#include "bessemer/Import/CustomOp.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -37,6 +38,8 @@ struct ImportOptions {
   /// Patterns (`*`, `?`, `[...]`) of initializers to train and not to train.
   /// `train` replaces the default choice, `freeze` is applied last.
   std::vector<std::string> train, freeze;
+  /// Ops of custom domains, by plugins; may be null.
+  const CustomOps *customOps = nullptr;
 };
 
 /// What the user is told. One line each; the import goes on after an error as

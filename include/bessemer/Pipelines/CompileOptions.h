@@ -46,6 +46,11 @@ struct CompileOptions {
   /// Evaluate the program before and after every pass and name the first pass
   /// that changes a result.
   bool verifyNumerics = false;
+  /// File for the module before a pass that fails or crashes by a fault of its
+  /// own; empty: none.
+  std::string reproducer;
+  /// Plugins to load, in order.
+  std::vector<std::string> passPlugins;
   /// Pass to run before fusion, by name (tests seed a wrong one).
   std::string injectPass;
   /// Text of each setting as given, kept in the artifact.

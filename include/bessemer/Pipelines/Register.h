@@ -16,6 +16,10 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 /// Registers every pass for use by name.
 void registerAllPasses();
 
+/// Registers `test-fail`, which fails in the way that it is told, so that what
+/// follows can be tested.
+void registerFailurePass();
+
 } // namespace bessemer
 
 #endif // BESSEMER_PIPELINES_REGISTER_H

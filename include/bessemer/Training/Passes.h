@@ -5,6 +5,7 @@
 #ifndef BESSEMER_TRAINING_PASSES_H
 #define BESSEMER_TRAINING_PASSES_H
 
+#include "bessemer/Training/TrainingOptions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include <string>
@@ -14,6 +15,12 @@ namespace bessemer {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "bessemer/Training/Passes.h.inc"
+
+/// The passes with options that the user's recipe gave.
+std::unique_ptr<mlir::Pass>
+createGraphBuildFunctions(const TrainingOptions &options);
+std::unique_ptr<mlir::Pass>
+createGraphBuildUpdate(const TrainingOptions &options);
 
 } // namespace bessemer
 

@@ -16,8 +16,17 @@ def GraphBuildFunctions : Pass<"graph-build-functions", "::mlir::ModuleOp"> {
     the batch's statistics and writes the running ones, dropout drops. A batch
     norm stays in inference mode when a freeze pattern matches one of its
     running statistics. `@model` is erased.
+
+    ```mlir
+    func.func @model(%x: tensor<8x10xf32> {graph.name = "x"}) -> (tensor<8x10xf32> {graph.name = "y"}) {
+      %y = arith.negf %x : tensor<8x10xf32>
+      return %y : tensor<8x10xf32>
+    }
+    ```
   }];
   let options = [
+    Option<"inference", "inference", "bool", "false",
+      "make only @predict: the model is not trained">,
     Option<"loss", "loss", "std::string", "\"cross_entropy\"",
       "cross_entropy, nll, mse, bce, bce_with_logits, output or output:NAME">,
     Option<"outputName", "output-name", "std::string", "",
@@ -45,6 +54,31 @@ def GraphDifferentiate : Pass<"graph-differentiate", "::mlir::ModuleOp"> {
     `DifferentiableOpInterface`. Only what trainable states need is built;
     gradients of a value used several times are added in the reverse order of
     its uses.
+
+    ```mlir
+    graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+    func.func @train_step(%x: tensor<4xf32> {graph.name = "x"}, %step: !graph.step)
+        -> (tensor<f32> {graph.name = "loss"}) {
+      %w = graph.read @w : tensor<4xf32>
+      %p = arith.mulf %w, %x : tensor<4xf32>
+      %loss = graph.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+    becomes
+    ```mlir
+    graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+    func.func @train_step(%x: tensor<4xf32> {graph.name = "x"}, %step: !graph.step)
+        -> (tensor<f32> {graph.name = "loss"}, tensor<4xf32> {graph.gradient = @w}) {
+      %w = graph.read @w : tensor<4xf32>
+      %p = arith.mulf %w, %x : tensor<4xf32>
+      %loss = graph.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+      %one = arith.constant dense<1.0> : tensor<f32>
+      %dp = graph.broadcast %one dims = [] : tensor<f32> -> tensor<4xf32>
+      %dw = arith.mulf %dp, %x : tensor<4xf32>
+      return %loss, %dw : tensor<f32>, tensor<4xf32>
+    }
+    ```
   }];
 }
 
@@ -69,6 +103,20 @@ def GraphBuildUpdate : Pass<"graph-build-update", "::mlir::ModuleOp"> {
     Adds the optimizer's states, `updates` (applied updates) and
     `nonfinite_step` (the first step whose loss was not finite, or -1), and
     writes them. With a clip norm `@train_step` also returns `grad_norm`.
+
+    ```mlir
+    graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+    func.func @train_step(%x: tensor<4xf32> {graph.name = "x"}, %step: !graph.step)
+        -> (tensor<f32> {graph.name = "loss"}, tensor<4xf32> {graph.gradient = @w}) {
+      %w = graph.read @w : tensor<4xf32>
+      %p = arith.mulf %w, %x : tensor<4xf32>
+      %loss = graph.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+      %one = arith.constant dense<1.0> : tensor<f32>
+      %dp = graph.broadcast %one dims = [] : tensor<f32> -> tensor<4xf32>
+      %dw = arith.mulf %dp, %x : tensor<4xf32>
+      return %loss, %dw : tensor<f32>, tensor<4xf32>
+    }
+    ```
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "sgd or adamw">,
@@ -90,9 +138,17 @@ def GraphVerify : Pass<"graph-verify", "::mlir::ModuleOp"> {
   let description = [{
     The functions are `predict`, `eval_step` and `train_step`; their last
     argument is the step block, every other argument and every result has a
-    name. Only graph, arith and math ops and reshapes are left; `@predict` and
-    `@eval_step` have no effects and no random numbers; a state is written at
-    most once per function; no gradient is among the results.
+    name. Only graph, arith and math ops, reshapes and ops that can be
+    decomposed are left; `@predict` and `@eval_step` have no effects and no
+    random numbers; a state is written at most once per function; no gradient
+    is among the results.
+
+    ```mlir
+    func.func @predict(%x: tensor<8xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<8xf32> {graph.name = "y"}) {
+      %y = arith.negf %x : tensor<8xf32>
+      return %y : tensor<8xf32>
+    }
+    ```
   }];
 }
 
