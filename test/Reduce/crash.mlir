@@ -3,13 +3,14 @@
 // RUN: FileCheck %s < %t
 // RUN: not bessemer-opt %t --pass-pipeline='builtin.module(func.func(test-fail{op=math.tanh}))' 2>&1 | FileCheck %s --check-prefix=STILL
 
-// The module, the function, the tanh and the return.
-// SAYS: ops -> {{.*}}: 4 ops
+// The module, the function, the tanh, the sum that alone keeps it and the return.
+// SAYS: ops -> {{.*}}: 5 ops
 // STILL: 'math.tanh' op is what this pass was told to refuse
 
 // CHECK: module
 // CHECK-NEXT: func.func @train_step(%[[A:.*]]: tensor<4x8xf32>
 // CHECK-NEXT: %[[T:.*]] = math.tanh %[[A]]
+// CHECK-NEXT: graph.reduce sum %[[T]]
 // CHECK-NEXT: return
 // CHECK-NOT: {{graph|arith|predict}}
 

@@ -3,7 +3,7 @@
 // RUN: FileCheck %s < %t
 
 // CHECK: kern.map
-// CHECK-NEXT: ^bb0(%[[A:.*]]: f32):
+// CHECK-NEXT: ^bb0(%[[A:[^:]*]]: f32
 // CHECK-NEXT: kern.yield %[[A]]
 
 func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {

@@ -21,7 +21,7 @@ AROUND = {
     "graph.read": "graph.state @fc.weight parameter : tensor<10x84xf32> = dense<0.0> : tensor<10x84xf32>\n{}",
     "graph.write": "graph.state @fc.weight parameter : tensor<10x84xf32> = dense<0.0> : tensor<10x84xf32>\n{}",
     **{f"exec.{op}": "exec.program @p inputs = [] outputs = [] {{\n{}\n}}"
-       for op in ("arena", "launch", "library", "copy", "fill")},
+       for op in ("arena", "launch", "library", "copy", "fill", "repeat")},
 }
 
 

@@ -68,12 +68,12 @@ def test_each_dump_says_how_to_go_on(golden, cli, tmp_path):
     result = cli("compile", golden("convnet").model, "--batch", 4, "--loss", "cross_entropy", "-o", tmp_path / "m.bsm",
                  "--dump-dir", tmp_path / "dump")
     assert result.returncode == 0, result.stderr
-    dumps = ["00-import.mlir", "01-training.mlir", "02-fusion.mlir", "03-memory.mlir"]
+    dumps = ["00-import.mlir", "01-raising.mlir", "02-training.mlir", "03-fusion.mlir", "04-memory.mlir"]
     texts = [(tmp_path / "dump" / name).read_text() for name in dumps]
-    for text, level in zip(texts, ["graph.", "kern.", "exec."]):
+    for text, level in zip(texts, ["graph.", "graph.", "kern.", "exec."]):
         again = replay(text.splitlines()[0].removeprefix("// "), tmp_path)
         assert again.returncode == 0, again.stderr
         assert level in again.stdout
     # Fusion looks at no weights, so that it gives what the compiler got.
-    again = replay(texts[1].splitlines()[0].removeprefix("// "), tmp_path)
-    assert again.stdout.count("kern.") == texts[2].count("kern.")
+    again = replay(texts[2].splitlines()[0].removeprefix("// "), tmp_path)
+    assert again.stdout.count("kern.") == texts[3].count("kern.")

@@ -46,14 +46,17 @@ static bool runScript(const std::string &script, ModuleOp module) {
 
 /// What the child process does: whether the test holds.
 static bool runPipeline(const Interestingness &test, ModuleOp module) {
-  PassManager manager(module.getContext());
   std::string unused;
   llvm::raw_string_ostream os(unused);
+  // With the anchor that the text names: builtin.module(...) or any(...).
+  FailureOr<OpPassManager> passes = parsePassPipeline(test.pipeline, os);
+  if (failed(passes))
+    return false;
+  PassManager manager(module.getContext(), passes->getOpAnchorName());
+  static_cast<OpPassManager &>(manager) = std::move(*passes);
   std::shared_ptr<const NumericsReport> numerics;
   if (test.differsAt)
     numerics = addNumericsVerification(manager);
-  if (failed(parsePassPipeline(test.pipeline, manager, os)))
-    return false;
   std::vector<std::string> errors;
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {

@@ -42,13 +42,16 @@ def HoistFromScan : Pass<"hoist-from-scan", "::mlir::func::FuncOp"> {
     every step is transposed before the loop to where they read it best.
 
     ```mlir
-    %y = graph.scan 3 inits() sequences(%x) invariants(%w) {
-    ^bb0(%element: tensor<2x4xf32>, %weights: tensor<4x4xf32>):
-      %p = graph.contract %element, %weights batch = [] x [] contract = [1] x [0] : ...
-      graph.yield %p : tensor<2x4xf32>
-    } : (tensor<3x2x4xf32>, tensor<4x4xf32>) -> tensor<3x2x4xf32>
-    // becomes, but for the loop, which passes its elements on
-    %y = graph.contract %x, %w batch = [] x [] contract = [2] x [0] : ...
+    func.func @f(%x: tensor<3x2x4xf32>, %w: tensor<4x4xf32>) -> tensor<3x2x4xf32> {
+      %y = graph.scan 3 inits() sequences(%x) invariants(%w) {
+      ^bb0(%element: tensor<2x4xf32>, %weights: tensor<4x4xf32>):
+        %p = graph.contract %element, %weights batch = [] x [] contract = [1] x [0]
+            : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+        %n = math.tanh %p : tensor<2x4xf32>
+        graph.yield %n : tensor<2x4xf32>
+      } : (tensor<3x2x4xf32>, tensor<4x4xf32>) -> tensor<3x2x4xf32>
+      return %y : tensor<3x2x4xf32>
+    }
     ```
   }];
 }
@@ -190,11 +193,19 @@ def KernAssignLayouts : Pass<"kern-assign-layouts", "::mlir::func::FuncOp"> {
     algorithm where that pays, unless the option forbids it.
 
     ```mlir
-    %y = kern.map(%x) bounds = [8, 32, 7, 7] maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
-        affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>] ...
-    // becomes
-    %y = kern.map(%x) bounds = [8, 2, 7, 7, 16] maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>,
-        affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>] ...
+    func.func @f(%x: tensor<8x16x7x7xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<8x32x7x7xf32> {
+      %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+          {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+           schedule = #kern.schedule<library>}
+          : (tensor<8x16x7x7xf32>, tensor<32x16x3x3xf32>) -> tensor<8x32x7x7xf32>
+      %r = kern.map(%y) bounds = [8, 32, 7, 7] maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>,
+          affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>] {
+      ^bb0(%a: f32):
+        %n = math.tanh %a : f32
+        kern.yield %n : f32
+      } : (tensor<8x32x7x7xf32>) -> tensor<8x32x7x7xf32>
+      return %r : tensor<8x32x7x7xf32>
+    }
     ```
   }];
   let options = [

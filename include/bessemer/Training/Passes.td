@@ -91,6 +91,20 @@ def GraphAccumulate : Pass<"graph-accumulate", "::mlir::ModuleOp"> {
     of the whole batch's elements, so that they are those of the whole batch up
     to rounding. Running statistics go from micro-batch to micro-batch, and each
     draws its own part of the batch's random numbers.
+
+    ```mlir
+    graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
+    func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x"}, %step: !graph.step)
+        -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count},
+            tensor<4xf32> {graph.gradient = @w}) {
+      %w = graph.read @w : tensor<4xf32>
+      %s = graph.reduce sum %x dims = [0] : tensor<3x4xf32> -> tensor<4xf32>
+      %p = arith.mulf %s, %w : tensor<4xf32>
+      %loss = graph.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+      %count = arith.constant dense<3.0> : tensor<f32>
+      return %loss, %count, %s : tensor<f32>, tensor<f32>, tensor<4xf32>
+    }
+    ```
   }];
   let options = [
     Option<"count", "count", "int64_t", "1", "number of micro-batches">

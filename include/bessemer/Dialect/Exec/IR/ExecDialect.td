@@ -53,9 +53,13 @@ def Exec_SliceAttr : AttrDef<Exec_Dialect, "Slice"> {
     far the slice moves in each iteration of the enclosing `exec.repeat` ops,
     the outermost first; inner ones that are left out do not move it.
 
+    4096 bytes from offset 128 on, and 64 that move by 64 in each iteration:
+
     ```mlir
-    #exec.slice<@work[128, 4096]>           // 4096 bytes from offset 128 on
-    #exec.slice<@work[128, 64] by [64]>     // the next 64 in each iteration
+    #exec.slice<@work[128, 4096]>
+    ```
+    ```mlir
+    #exec.slice<@work[128, 64] by [64]>
     ```
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$arena, "int64_t":$offset, "int64_t":$bytes,

@@ -79,7 +79,11 @@ def Graph_YieldOp : Graph_Op<"yield", [Pure, ReturnLike, Terminator,
   let summary = "what an iteration passes on and puts out";
   let description = [{
     ```mlir
-    graph.yield %next, %output : tensor<2xf32>, tensor<2xf32>
+    %doubled = graph.scan 3 inits() sequences(%x) invariants() {
+    ^bb0(%element: tensor<2xf32>):
+      %output = arith.addf %element, %element : tensor<2xf32>
+      graph.yield %output : tensor<2xf32>
+    } : (tensor<3x2xf32>) -> tensor<3x2xf32>
     ```
   }];
   let arguments = (ins Variadic<Graph_Tensor>:$values);
