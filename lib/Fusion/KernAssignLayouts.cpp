@@ -382,12 +382,12 @@ static bool gainsFromWinograd(kern::ConvOp conv) {
   };
   int64_t tiles = x.getDimSize(0) * llvm::divideCeil(y.getDimSize(2), 4) *
                   llvm::divideCeil(y.getDimSize(3), 4);
-  int64_t work = w.getNumElements() * y.getDimSize(0) * y.getDimSize(2) *
-                 y.getDimSize(3);
+  int64_t work =
+      w.getNumElements() * y.getDimSize(0) * y.getDimSize(2) * y.getDimSize(3);
   return work >= kLeastWinogradWork && conv.getGroups() == 1 &&
-         w.getDimSize(2) == 3 &&
-         w.getDimSize(3) == 3 && areOnes(conv.getStrides()) &&
-         areOnes(conv.getDilations()) && areOnes(conv.getPads()) &&
+         w.getDimSize(2) == 3 && w.getDimSize(3) == 3 &&
+         areOnes(conv.getStrides()) && areOnes(conv.getDilations()) &&
+         areOnes(conv.getPads()) &&
          x.getDimSize(1) % kern::kChannelBlock == 0 &&
          y.getDimSize(1) % kern::kChannelBlock == 0 && tiles >= 32;
 }

@@ -23,8 +23,7 @@ void bessemer::buildFusionPipeline(
   if (addAfterFusion)
     addAfterFusion(manager);
   OpPassManager &kernels = manager.nest<func::FuncOp>();
-  kernels.addPass(
-      createKernAssignLayouts({/*winograd=*/options.winograd}));
+  kernels.addPass(createKernAssignLayouts({/*winograd=*/options.winograd}));
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createKernVerify());

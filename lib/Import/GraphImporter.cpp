@@ -5,6 +5,7 @@
 #include "GraphImporter.h"
 #include "ModelSource.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -61,6 +62,14 @@ void GraphImporter::importNodes() {
     importNode(node);
 }
 
+/// Ops all of whose inputs are one list, where ONNX's checker lets an empty
+/// name pass.
+static bool takesList(llvm::StringRef op) {
+  static const llvm::StringSet<> names = {
+      "Concat", "Sum", "Max", "Min", "Mean", "Einsum", "SequenceConstruct"};
+  return names.contains(op);
+}
+
 bool GraphImporter::importNode(const onnx::NodeProto &node) {
   Operands operands;
   for (const std::string &input : node.input()) {
@@ -79,6 +88,11 @@ bool GraphImporter::importNode(const onnx::NodeProto &node) {
     return operand && operand->varies();
   });
   const std::string &op = node.op_type();
+  if (node.domain().empty() && takesList(op) &&
+      llvm::is_contained(operands, nullptr)) {
+    report(node, "expected a value for every input, got an empty name");
+    return false;
+  }
   Results results;
   if (findCustom(node)) {
     if (isList || varies)

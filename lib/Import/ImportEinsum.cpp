@@ -109,11 +109,14 @@ private:
     return success();
   }
 
-  /// Fails for a letter that occurs twice, and for what is no letter.
+  /// Fails for a letter or an ellipsis that occurs twice, and for what is
+  /// neither.
   static LogicalResult labelsOf(StringRef text, int64_t hidden,
                                 Labels &labels) {
     while (!text.empty()) {
       if (text.consume_front("...")) {
+        if (text.contains("..."))
+          return failure();
         for (int64_t i = hidden; i > 0; --i)
           labels.push_back(-i);
         continue;

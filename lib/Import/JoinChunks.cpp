@@ -100,9 +100,18 @@ private:
            x.getOffsets()[0] + rowsOf(a) == y.getOffsets()[0];
   }
 
-  static bool canJoin(Value a, Value b) {
+  bool canJoin(Value a, Value b) {
     a = strip(a);
     b = strip(b);
+    // Values that are used twice are asked about once.
+    if (auto known = joinable.find({a, b}); known != joinable.end())
+      return known->second;
+    bool result = canJoinAnew(a, b);
+    joinable[{a, b}] = result;
+    return result;
+  }
+
+  bool canJoinAnew(Value a, Value b) {
     if (typeOf(a).getElementType() != typeOf(b).getElementType() ||
         product(innerShape(a)) != product(innerShape(b)))
       return false;
@@ -136,7 +145,7 @@ private:
     return OpTrait::hasElementwiseMappableTraits(p) &&
            p->getOperand(0).getType() == a.getType() &&
            llvm::all_of(llvm::zip_equal(p->getOperands(), q->getOperands()),
-                        [](auto pair) {
+                        [&](auto pair) {
                           return canJoin(std::get<0>(pair), std::get<1>(pair));
                         });
   }
@@ -149,7 +158,11 @@ private:
     SmallVector<int64_t> shape = wanted;
     llvm::append_range(wanted, inner);
     llvm::append_range(shape, innerShape(a));
-    Value joined = buildRows(a, b, typeOf(a).clone(shape));
+    Value joined = rows.lookup({a, b});
+    if (!joined) {
+      joined = buildRows(a, b, typeOf(a).clone(shape));
+      rows[{a, b}] = joined;
+    }
     return graph::buildReshape(builder, a.getLoc(), joined, wanted);
   }
 
@@ -188,6 +201,9 @@ private:
   }
 
   OpBuilder &builder;
+  llvm::DenseMap<std::pair<Value, Value>, bool> joinable;
+  /// What joins two values, in the shape of the first one's rows.
+  llvm::DenseMap<std::pair<Value, Value>, Value> rows;
 };
 
 } // namespace

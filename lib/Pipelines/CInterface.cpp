@@ -27,6 +27,8 @@ static int guarded(bsc_result **out, const Body &body) {
   } catch (const std::exception &problem) {
     result->fail(BSC_INTERNAL_ERROR,
                  std::string("internal error: ") + problem.what());
+  } catch (...) {
+    result->fail(BSC_INTERNAL_ERROR, "internal error: unknown exception");
   }
   for (const std::string &line : result->result.warnings)
     result->warnings += line + "\n";

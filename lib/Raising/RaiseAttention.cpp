@@ -123,8 +123,12 @@ LogicalResult AttentionPattern::match(graph::ContractOp op) {
     return failure();
   result = *product;
   Value probabilities = stripBatchReshapes(result.lhs);
-  if ((dropout = probabilities.getDefiningOp<graph::DropoutOp>()))
+  if ((dropout = probabilities.getDefiningOp<graph::DropoutOp>())) {
+    double ratio = dropout.getRatio().convertToDouble();
+    if (dropout.getMicro() || ratio <= 0.0 || ratio >= 1.0)
+      return failure(); // attention has no words for it
     probabilities = dropout.getX();
+  }
   Value input = matchSoftmax(probabilities);
   return input ? matchScores(input) : failure();
 }

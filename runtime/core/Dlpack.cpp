@@ -21,12 +21,17 @@ constexpr int32_t mostDimensions = 64;
 bool isDense(const DLTensor &tensor) {
   if (!tensor.strides)
     return true;
+  // What has no elements has no order; a negative size is refused by its shape.
+  for (int32_t i = 0; i < tensor.ndim; ++i)
+    if (tensor.shape[i] <= 0)
+      return true;
   int64_t expected = 1;
   for (int32_t i = tensor.ndim - 1; i >= 0; --i) {
     // The stride of a dimension of one is never used.
     if (tensor.shape[i] != 1 && tensor.strides[i] != expected)
       return false;
-    expected *= tensor.shape[i];
+    if (__builtin_mul_overflow(expected, tensor.shape[i], &expected))
+      return false;
   }
   return true;
 }

@@ -30,6 +30,9 @@ bool alignedValue(const format::Value &value) {
 bool alignedCommand(const format::Command &command) {
   if (const auto *launch = command.body_as_Launch())
     return aligned(launch->operands());
+  // FlatBuffers' verifier has bounded how deep loops lie in each other.
+  if (const auto *repeat = command.body_as_Repeat())
+    return all(repeat->commands(), alignedCommand);
   const auto *library = command.body_as_Library();
   if (!library)
     return true;
@@ -58,7 +61,10 @@ bool vectorsAligned(const format::Program &program) {
                return aligned(kernel.entries()) && aligned(kernel.scratch());
              }) &&
          all(program.programs(), [](const format::ExecProgram &exec) {
-           return all(exec.commands(), alignedCommand);
+           return all(exec.commands(), alignedCommand) &&
+                  all(exec.strides(), [](const format::Strides &strides) {
+                    return aligned(strides.bytes());
+                  });
          });
 }
 

@@ -126,12 +126,16 @@ Status CpuSession::repeat(Plan &plan, size_t index) {
           moved.bytes * iterations;
   };
   Status status;
-  int64_t done = 0;
-  for (; done < int64_t(loop.count) && status.ok(); ++done) {
+  // Between iterations only: no pointer leaves its arena.
+  int64_t moved = 0;
+  for (int64_t i = 0; i < int64_t(loop.count) && status.ok(); ++i) {
+    if (i > 0) {
+      move(1);
+      ++moved;
+    }
     status = runSteps(plan, index + 1, loop.end);
-    move(1);
   }
-  move(-done);
+  move(-moved);
   return status;
 }
 

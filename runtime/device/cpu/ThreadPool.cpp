@@ -98,8 +98,9 @@ ThreadPool::create(int threads, const std::function<void()> &prepareThread) {
 ThreadPool::~ThreadPool() {
   // A forked child has the session but not its threads: nothing to wait for.
   if (::getpid() != owner) {
-    for (std::thread &worker : workers)
-      worker.detach();
+    // Their handles mean nothing here, not even to be detached: never destroy
+    // them.
+    new std::vector<std::thread>(std::move(workers));
     return;
   }
   stopping.store(true);
