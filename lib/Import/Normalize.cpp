@@ -12,6 +12,7 @@
 #include "onnx/shape_inference/implementation.h"
 #include "onnx/version_converter/convert.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -320,6 +321,40 @@ private:
 
 } // namespace
 
+/// Whether every term of an Einsum equation is letters and at most one
+/// ellipsis. ONNX's shape inference does not come back from others.
+static bool isEinsumEquation(llvm::StringRef equation) {
+  std::string packed;
+  for (char c : equation)
+    if (c != ' ')
+      packed.push_back(c);
+  auto [inputs, output] = llvm::StringRef(packed).split("->");
+  llvm::SmallVector<llvm::StringRef> terms;
+  inputs.split(terms, ',');
+  terms.push_back(output);
+  return llvm::all_of(terms, [](llvm::StringRef term) {
+    auto [before, after] = term.split("...");
+    return llvm::all_of(before, llvm::isAlpha) &&
+           llvm::all_of(after, llvm::isAlpha);
+  });
+}
+
+/// What is wrong with an Einsum of `graph`; empty when nothing is.
+static std::string einsumProblem(const GraphProto &graph) {
+  std::string problem;
+  forEachNode(graph, [&](const NodeProto &node) {
+    if (node.op_type() != "Einsum" || !domainOf(node.domain()).empty())
+      return;
+    for (const auto &attribute : node.attribute())
+      if (attribute.name() == "equation" && !isEinsumEquation(attribute.s()))
+        problem = "node '" + node.name() +
+                  "' (Einsum): expected terms of letters and at most one "
+                  "ellipsis, got '" +
+                  attribute.s() + "'";
+  });
+  return problem;
+}
+
 llvm::FailureOr<NormalizedModel>
 ingest::normalize(const ModelSource &source, const ImportOptions &options,
                   IsKnownOp isKnown, ImportDiagnostics &diagnostics) {
@@ -345,6 +380,8 @@ ingest::normalize(const ModelSource &source, const ImportOptions &options,
     if (diagnostics.errors.size() != errors)
       return llvm::failure();
     onnx::checker::check_model(model);
+    if (std::string problem = einsumProblem(model.graph()); !problem.empty())
+      return fail(problem);
   } catch (const std::exception &e) {
     return fail(std::string("is not a valid model: ") + e.what());
   }
