@@ -12,11 +12,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PARITY = os.environ.get("BESSEMER_PARITY", os.path.join(os.path.dirname(ROOT), "shared", "parity"))
 CASES = ["mlp", "mlp.legacy", "mlp_mse", "mlp_bcelogits", "lenet", "resnet_mini", "resnet_mini.legacy",
          "nanogpt_sdpa", "bert_tiny", "vit_tiny_hf", "dlrm", "lstm_lm"]
+# With AdamW they depend on the last bits of PyTorch's: a ReLU at 1e-6 from zero in the U-Net, and rounding noise
+# as the only gradient of biases whose batch norm statistics are compared. Float64 fails there, too.
+SGD_ONLY = ["unet", "mobilenet_v3_small"]
 
 
 @pytest.mark.skipif(not os.path.isdir(PARITY), reason="no parity cases beside the checkout")
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES + SGD_ONLY)
 def test_case(case):
-    result = subprocess.run([sys.executable, os.path.join(PARITY, "check.py"), os.path.join(PARITY, case)],
-                            capture_output=True, text=True)
+    optimizer = "sgd" if case in SGD_ONLY else "both"
+    result = subprocess.run([sys.executable, os.path.join(PARITY, "check.py"), "--optimizer", optimizer,
+                             os.path.join(PARITY, case)], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
