@@ -35,6 +35,22 @@ class Golden:
     def batch(self, step):
         return {"x": self.data[f"x.{step}"], "labels": self.data[f"labels.{step}"]}
 
+    def check_training(self, session, optimizer):
+        """Takes PyTorch's steps: losses and final states are PyTorch's."""
+        for step, want in enumerate(self.case["losses"][optimizer]):
+            loss = session.train_step(self.batch(step))["loss"]
+            # Both sum in float32 in different orders; five steps of a small model
+            # keep that below 1e-5 relative.
+            assert loss == pytest.approx(want, rel=1e-5, abs=1e-6), f"step {step}"
+        states = session.state_dict()
+        for key in self.data.files:
+            prefix = f"final.{optimizer}."
+            if key.startswith(prefix):
+                want = self.data[key]
+                # AdamW divides by sqrt(v), which magnifies rounding of small gradients.
+                np.testing.assert_allclose(states[key[len(prefix):]], want, rtol=2e-4,
+                                           atol=1e-5 * max(1e-3, np.abs(want).max()) + 2e-6, err_msg=key)
+
 
 @pytest.fixture
 def golden():

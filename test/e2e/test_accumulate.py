@@ -19,16 +19,7 @@ CASES = [("mlp_cross_entropy", 3, 2), ("mlp_cross_entropy", 3, 6), ("mlp_ignored
 def test_parts_make_the_whole(golden, name, optimizer, parts):
     case = golden(name)
     session = case.compile(optimizer, accumulate=parts).session()
-    for step, want in enumerate(case.case["losses"][optimizer]):
-        loss = session.train_step(case.batch(step))["loss"]
-        assert loss == pytest.approx(want, rel=1e-5, abs=1e-6), f"step {step}"
-    states = session.state_dict()
-    for key in case.data.files:
-        prefix = f"final.{optimizer}."
-        if key.startswith(prefix):
-            want = case.data[key]
-            np.testing.assert_allclose(states[key[len(prefix):]], want, rtol=2e-4,
-                                       atol=1e-5 * max(1e-3, np.abs(want).max()) + 2e-6, err_msg=key)
+    case.check_training(session, optimizer)
 
 
 def dropout_model():
