@@ -54,6 +54,22 @@ TEST(Hash, IsXxh64) {
             0xFBCEA83C8A378BF1ull);
 }
 
+/// The prefix and the table of `program` as it is, with a hash that fits.
+static std::string packTable(const format::ProgramT &program) {
+  flatbuffers::FlatBufferBuilder builder;
+  format::FinishProgramBuffer(builder,
+                              format::Program::Pack(builder, &program));
+  format::ArtifactPrefix prefix{};
+  std::memcpy(prefix.magic, format::artifactMagic, 8);
+  prefix.tableBytes = builder.GetSize();
+  prefix.tableHash =
+      format::hash64(builder.GetBufferPointer(), builder.GetSize());
+  std::string bytes(reinterpret_cast<char *>(&prefix), sizeof(prefix));
+  bytes.append(reinterpret_cast<char *>(builder.GetBufferPointer()),
+               builder.GetSize());
+  return bytes;
+}
+
 TEST_F(Loader, RefusesInitialValuesThatATypeCannotHold) {
   struct Case {
     Type type;
@@ -149,17 +165,7 @@ TEST_F(Loader, RefusesOtherVersions) {
     // that fits. Zero would be left out of the table.
     program.major = major;
     program.minor = minor;
-    flatbuffers::FlatBufferBuilder builder;
-    format::FinishProgramBuffer(builder,
-                                format::Program::Pack(builder, &program));
-    format::ArtifactPrefix prefix{};
-    std::memcpy(prefix.magic, format::artifactMagic, 8);
-    prefix.tableBytes = builder.GetSize();
-    prefix.tableHash =
-        format::hash64(builder.GetBufferPointer(), builder.GetSize());
-    std::string bytes(reinterpret_cast<char *>(&prefix), sizeof(prefix));
-    bytes.append(reinterpret_cast<char *>(builder.GetBufferPointer()),
-                 builder.GetSize());
+    std::string bytes = packTable(program);
     return Program::fromBytes(asBytes(bytes), "m.bsm").status().message();
   };
   EXPECT_THAT(withVersion(2, 0),
@@ -181,17 +187,7 @@ TEST_F(Loader, LoadsAnEarlierMinorVersion) {
   // Zero is left out of the table, which gets shorter; the blobs stay where
   // they are.
   program.minor = 0;
-  flatbuffers::FlatBufferBuilder builder;
-  format::FinishProgramBuffer(builder,
-                              format::Program::Pack(builder, &program));
-  format::ArtifactPrefix prefix{};
-  std::memcpy(prefix.magic, format::artifactMagic, 8);
-  prefix.tableBytes = builder.GetSize();
-  prefix.tableHash =
-      format::hash64(builder.GetBufferPointer(), builder.GetSize());
-  std::string bytes(reinterpret_cast<char *>(&prefix), sizeof(prefix));
-  bytes.append(reinterpret_cast<char *>(builder.GetBufferPointer()),
-               builder.GetSize());
+  std::string bytes = packTable(program);
   for (size_t i = 0; i < blobs.size(); ++i) {
     bytes.resize(program.blobs[i].offset());
     bytes += blobs[i];
