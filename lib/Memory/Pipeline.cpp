@@ -13,14 +13,19 @@ namespace bessemer {
 #include "bessemer/Memory/Passes.h.inc"
 } // namespace bessemer
 
-void bessemer::buildMemoryPipeline(OpPassManager &manager) {
+void bessemer::buildMemoryPipeline(OpPassManager &manager,
+                                   std::optional<int64_t> memoryLimit) {
   manager.addPass(createKernSplitUpdate());
   manager.addPass(createKernScheduleOrder());
+  if (memoryLimit)
+    manager.addPass(createKernRematerialize({*memoryLimit}));
   manager.addPass(createKernToExec());
   manager.addPass(createExecVerify());
 }
 
 void bessemer::registerMemoryPasses() {
   registerMemoryStagePasses();
-  PassPipelineRegistration<>("memory", "kern -> exec", buildMemoryPipeline);
+  PassPipelineRegistration<>(
+      "memory", "kern -> exec",
+      [](OpPassManager &manager) { buildMemoryPipeline(manager); });
 }

@@ -85,7 +85,7 @@ private:
   void buildFusion(OpPassManager &manager);
   void buildMemory(OpPassManager &manager) {
     plugins.points.build(ExtensionPoint::BeforeMemory, manager);
-    buildMemoryPipeline(manager);
+    buildMemoryPipeline(manager, options.memoryLimit);
   }
 
   bool endPhase(std::optional<EmitKind> kind, BuildPipeline next);

@@ -4,6 +4,7 @@
 
 #include "bessemer/Pipelines/CompileOptions.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <cmath>
 #include <functional>
@@ -174,6 +175,35 @@ std::vector<std::string> getTargets(const json &value) {
   return targets;
 }
 
+/// A number of bytes, or a text like "512MB" (10^6) or "1.5 GiB" (2^30).
+int64_t getBytes(const std::string &key, const json &value) {
+  const char *expected = "bytes, e.g. 500000000, \"500MB\" or \"1.5GiB\"";
+  if (!value.is_string())
+    return value.is_number_integer() && value.get<int64_t>() > 0
+               ? value.get<int64_t>()
+               : (fail(key, expected, value), 0);
+  llvm::StringRef text =
+      llvm::StringRef(value.get_ref<const std::string &>()).trim();
+  llvm::StringRef digits =
+      text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
+  llvm::StringRef unit = text.drop_front(digits.size()).ltrim();
+  double scale = 1;
+  if (!unit.empty() && unit != "B") {
+    size_t power =
+        llvm::StringRef("kMGT").find(unit.front() == 'K' ? 'k' : unit.front());
+    bool isBinary = unit.drop_front() == "iB" || unit.drop_front() == "i";
+    if (power == llvm::StringRef::npos ||
+        !(isBinary || unit.drop_front().empty() || unit.drop_front() == "B"))
+      fail(key, expected, value);
+    scale = std::pow(isBinary ? 1024.0 : 1000.0, double(power + 1));
+  }
+  double number = 0;
+  if (digits.getAsDouble(number) || number * scale < 1 ||
+      number * scale >= 0x1p62)
+    fail(key, expected, value);
+  return static_cast<int64_t>(number * scale);
+}
+
 EmitKind getEmit(const json &value) {
   std::string kind =
       getChoice("emit", value, {"artifact", "graph", "kern", "exec", "llvm"});
@@ -230,6 +260,12 @@ void parse(const json &object, CompileOptions &options) {
        [&](auto &k, auto &v) { options.training.freeze = getStrings(k, v); }},
       {"dims", [&](auto &, auto &v) { options.dims = getDims(v); }},
       {"batch", [&](auto &k, auto &v) { options.batch = getPositive(k, v); }},
+      {"memory_limit",
+       [&](auto &k, auto &v) {
+         options.memoryLimit = getBytes(k, v);
+         options.settings.emplace_back(
+             k, v.is_string() ? v.template get<std::string>() : v.dump());
+       }},
       {"targets", [&](auto &, auto &v) { options.targets = getTargets(v); }},
       {"precision", [&](auto &k, auto &v) { getChoice(k, v, {"f32"}); }},
       {"strict", [&](auto &k, auto &v) { options.strict = getBool(k, v); }},

@@ -77,7 +77,8 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
     Further options have the names of a recipe: accumulate (the parts in which
     train_step computes its batch), clip_norm, train, freeze, class_axis,
     ignore_index, label_smoothing, batch_norm_variance, strict, dump_dir,
-    verify_numerics, reproducer, base_dir. Raises bessemer.Error.
+    memory_limit (bytes, or a text like "1.5GiB"), verify_numerics, reproducer,
+    base_dir. Raises bessemer.Error.
     """
     if target is not None:
         options["targets"] = [target] if isinstance(target, str) else list(target)

@@ -67,7 +67,6 @@ def expect(result, status, *parts):
     (["compile", "m.onnx", "-o", "o.bsm", "--target", "sm_80"], "sm_80"),
     (["compile", "m.onnx", "-o", "o.bsm", "--devices", "2"], "--devices"),
     (["compile", "m.onnx", "-o", "o.bsm", "--mesh", "data=2"], "--mesh"),
-    (["compile", "m.onnx", "-o", "o.bsm", "--memory-limit", "1G"], "--memory-limit"),
     (["compile", "m.onnx", "-o", "o.bsm", "--betas", "0.9"], "--betas"),
     (["compile", "m.onnx", "--emit", "assembly"], "graph, kern, exec, llvm"),
 ])

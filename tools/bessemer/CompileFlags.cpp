@@ -44,6 +44,10 @@ constexpr Flag code[] = {
     {"batch", FlagKind::Integer, "N", "size of the batch dimension", nullptr,
      1},
     {"dim", FlagKind::Pairs, "NAME=N", "sizes of symbolic dimensions"},
+    {"memory-limit", FlagKind::Text, "BYTES",
+     "memory that a session may take, e.g. 500MB or 1.5GiB: values are "
+     "computed "
+     "again where they cannot be kept; refused when that is not enough"},
     {"target", FlagKind::List, "T,...",
      "machines to make code for: cpu, cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
     {"precision", FlagKind::Text, "P", "element type of the arithmetic (f32)",
@@ -65,7 +69,6 @@ constexpr Flag debug[] = {
 constexpr Flag later[] = {
     {"devices", FlagKind::Integer, "N", "several devices", nullptr, 1},
     {"mesh", FlagKind::Pairs, "AXIS=N", "a device mesh"},
-    {"memory-limit", FlagKind::Text, "BYTES", "limit of the device memory"},
 };
 
 /// The keys of the optimizer's object.
@@ -126,8 +129,6 @@ Status checkSupported(const Arguments &arguments) {
   if (arguments.integer("devices", 1) > 1 || arguments.has("mesh"))
     return refuse(arguments.has("mesh") ? "mesh" : "devices",
                   "this version trains on one device");
-  if (arguments.has("memory-limit"))
-    return refuse("memory-limit", "is not supported in this version");
   if (arguments.has("betas") && arguments.numbers("betas").size() != 2)
     return refuse("betas", "expected two numbers");
   return {};

@@ -8,6 +8,7 @@
 #include "bessemer/Dialect/Exec/IR/Exec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include <optional>
 
 namespace bessemer {
 
@@ -15,8 +16,10 @@ namespace bessemer {
 #include "bessemer/Memory/Passes.h.inc"
 
 /// Order, memory, verification: a module of the kern level becomes one of the
-/// exec level.
-void buildMemoryPipeline(mlir::OpPassManager &manager);
+/// exec level. With a limit (bytes), a session fits into it or the pipeline
+/// fails.
+void buildMemoryPipeline(mlir::OpPassManager &manager,
+                         std::optional<int64_t> memoryLimit = std::nullopt);
 
 /// Registers the passes and the pipeline `memory` for use by name.
 void registerMemoryPasses();

@@ -75,6 +75,63 @@ def KernScheduleOrder : Pass<"kern-schedule-order", "::mlir::ModuleOp"> {
   }];
 }
 
+def KernRematerialize : Pass<"kern-rematerialize", "::mlir::ModuleOp"> {
+  let summary = "computes values again where keeping them takes too much memory";
+  let description = [{
+    Does nothing while a session fits into `memory-limit` bytes: its states, one
+    batch of inputs, the outputs of all functions, constants, and the largest
+    work arena. Else it repeats kernels of the function that does not fit, one
+    after the other, right before the later uses of their results, until it
+    fits. See Rematerialization.h for the choice, which depends on the program
+    alone: a smaller limit never leads to a larger peak. In a loop, the kernels
+    of the body are repeated.
+
+    Repeated kernels compute the same bits: random numbers are functions of the
+    step's seed and the op's number. The order of kernels is kept.
+
+    An error names the bytes that are missing when nothing more can be gained.
+
+    ```mlir
+    // %a, 4 KiB, lies there while %b, 16 KiB, does, only to be read by %d. With
+    // memory-limit=17216 it is made once more, before %d.
+    func.func @predict(%x: tensor<64xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<64xf32> {graph.name = "y"}) {
+      %a = kern.map(%x) bounds = [64, 16] maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>] {
+      ^bb0(%e: f32):
+        %0 = math.exp %e : f32
+        kern.yield %0 : f32
+      } : (tensor<64xf32>) -> tensor<64x16xf32>
+      %u = kern.rows(%a) bounds = [64, 16] reduced = [1] maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = kern.fold sum %e : f32
+        kern.yield %0 : f32
+      } : (tensor<64x16xf32>) -> tensor<64xf32>
+      %b = kern.map(%u) bounds = [64, 64] maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>] {
+      ^bb0(%e: f32):
+        %0 = arith.negf %e : f32
+        kern.yield %0 : f32
+      } : (tensor<64xf32>) -> tensor<64x64xf32>
+      %c = kern.rows(%b) bounds = [64, 64] reduced = [1] maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>] {
+      ^bb0(%e: f32):
+        %0 = kern.fold sum %e : f32
+        kern.yield %0 : f32
+      } : (tensor<64x64xf32>) -> tensor<64xf32>
+      %d = kern.rows(%a, %c) bounds = [64, 16] reduced = [1] maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>,
+          affine_map<(d0, d1) -> (d0)>] {
+      ^bb0(%e: f32, %f: f32):
+        %0 = arith.mulf %e, %f : f32
+        %1 = kern.fold sum %0 : f32
+        kern.yield %1 : f32
+      } : (tensor<64x16xf32>, tensor<64xf32>) -> tensor<64xf32>
+      return %d : tensor<64xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
+           "bytes of a session; 0: no limit">
+  ];
+}
+
 def KernToExec : Pass<"kern-to-exec", "::mlir::ModuleOp"> {
   let summary = "assigns memory and turns functions into programs of commands";
   let description = [{

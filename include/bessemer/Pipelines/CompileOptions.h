@@ -35,6 +35,9 @@ struct CompileOptions {
   std::map<std::string, int64_t> dims;
   std::optional<int64_t> batch;
 
+  /// Bytes that a session may take; kernels are repeated to fit.
+  std::optional<int64_t> memoryLimit;
+
   /// "cpu" (all levels), "cpu:x86-64-v3", "cpu:x86-64-v4".
   std::vector<std::string> targets = {"cpu"};
   /// No flush-to-zero, tighter approximations.

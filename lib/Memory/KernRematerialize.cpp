@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pass kern-rematerialize: repeats kernels until every function fits.
+
+#include "RecomputeCost.h"
+#include "bessemer/Memory/FunctionModel.h"
+#include "bessemer/Memory/Passes.h"
+#include "bessemer/Memory/Rematerialization.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/Debug.h"
+#include <set>
+
+#define DEBUG_TYPE "kern-rematerialize"
+
+using namespace mlir;
+using namespace bessemer;
+
+namespace bessemer {
+#define GEN_PASS_DEF_KERNREMATERIALIZE
+#include "bessemer/Memory/Passes.h.inc"
+} // namespace bessemer
+
+namespace {
+/// A function or the body of a loop, and the loops in it.
+class Level {
+public:
+  explicit Level(const FunctionModel &model)
+      : model(model), plan(model.problem, costsOf(model)) {
+    for (const auto &[node, loop] : model.loops)
+      if (loop.workspace)
+        loops.emplace(node, Loop{std::make_unique<Level>(loop.body), &loop});
+  }
+
+  const Rematerializer &getPlan() const { return plan; }
+
+  /// Lowers the peak, in the loop that has it before around it.
+  bool step();
+
+  /// Steps to the first plan that needs no more than `budget` bytes.
+  bool fitInto(int64_t budget);
+
+  /// Writes the plan into the block that the model was read from.
+  void rewrite(Block &block) const;
+
+private:
+  struct Loop {
+    std::unique_ptr<Level> body;
+    const LoopModel *model;
+  };
+
+  static std::vector<Rematerializer::Cost> costsOf(const FunctionModel &model) {
+    std::vector<Rematerializer::Cost> costs;
+    for (Operation *op : model.ops)
+      costs.push_back(recomputeCost(op));
+    return costs;
+  }
+
+  const FunctionModel &model;
+  Rematerializer plan;
+  std::map<unsigned, Loop> loops;
+};
+
+/// Makes the values that a plan's nodes use.
+class OperandRewriter {
+public:
+  explicit OperandRewriter(const FunctionModel &model) : model(model) {}
+
+  void define(unsigned id, Value value) { values[id] = value; }
+
+  /// Lets `op` use `values` instead of the values of `node`.
+  void rewrite(Operation *op, const MemoryProblem::Node &given,
+               const MemoryProblem::Node &planned);
+
+private:
+  /// `value`, a reshape of the value it was, of the value `id`.
+  Value reshaped(OpBuilder &builder, Value value, unsigned id);
+
+  const FunctionModel &model;
+  llvm::DenseMap<unsigned, Value> values;
+  llvm::DenseMap<std::pair<Value, unsigned>, Value> reshapes;
+};
+} // namespace
+
+bool Level::step() {
+  if (std::optional<unsigned> node = plan.getPeakNode()) {
+    auto loop = loops.find(plan.getOrigins()[*node]);
+    if (loop != loops.end() && loop->second.body->step()) {
+      plan.resize(*loop->second.model->workspace,
+                  loop->second.body->getPlan().getPeak());
+      return true;
+    }
+  }
+  return plan.step();
+}
+
+bool Level::fitInto(int64_t budget) {
+  do {
+    // Packing is dear: only where the bound fits.
+    if (plan.getBound() <= budget && plan.getPeak() <= budget)
+      return true;
+  } while (step());
+  return false;
+}
+
+/// The smallest budget that a plan fits into. Packing makes peaks that are a
+/// little above their bounds, so it need not be the last one's.
+static int64_t leastPeak(const FunctionModel &model) {
+  Level level(model);
+  int64_t least = level.getPlan().getPeak();
+  while (level.step())
+    if (level.getPlan().getBound() < least)
+      least = std::min(least, level.getPlan().getPeak());
+  return least;
+}
+
+Value OperandRewriter::reshaped(OpBuilder &builder, Value value, unsigned id) {
+  Operation *reshape = value.getDefiningOp();
+  if (!isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(reshape))
+    return values.lookup(id);
+  Value &known = reshapes[{value, id}];
+  if (known)
+    return known;
+  Value source = reshaped(builder, reshape->getOperand(0), id);
+  Operation *copy = builder.clone(*reshape);
+  copy->setOperand(0, source);
+  return reshapes[{value, id}] = copy->getResult(0);
+}
+
+void OperandRewriter::rewrite(Operation *op, const MemoryProblem::Node &given,
+                              const MemoryProblem::Node &planned) {
+  llvm::DenseMap<unsigned, unsigned> renamed;
+  for (auto [from, to] : llvm::zip_equal(given.operands, planned.operands))
+    renamed[from] = to;
+  OpBuilder builder(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto known = model.valueIds.find(operand.get());
+    if (known == model.valueIds.end())
+      continue; // a constant that only starts a loop
+    auto to = renamed.find(known->second);
+    if (to != renamed.end() && to->second != known->second)
+      operand.set(reshaped(builder, operand.get(), to->second));
+  }
+}
+
+void Level::rewrite(Block &block) const {
+  for (const auto &[node, loop] : loops)
+    loop.body->rewrite(loop.model->op->getRegion(0).front());
+  const MemoryProblem &problem = plan.getProblem();
+  OperandRewriter operands(model);
+  // A repeated node comes before the next given one.
+  Operation *next = block.getTerminator();
+  std::vector<Operation *> places(problem.nodes.size());
+  for (size_t n = problem.nodes.size(); n-- > 0;) {
+    places[n] = next;
+    if (!plan.isRepeated(n) && model.ops[plan.getOrigins()[n]])
+      next = model.ops[plan.getOrigins()[n]];
+  }
+  std::vector<SmallVector<Value>> givenOperands;
+  for (Operation *op : model.ops)
+    givenOperands.emplace_back(op ? SmallVector<Value>(op->getOperands())
+                                  : SmallVector<Value>());
+  for (auto [n, node] : llvm::enumerate(problem.nodes)) {
+    unsigned origin = plan.getOrigins()[n];
+    Operation *op = model.ops[origin];
+    if (!op)
+      continue;
+    const MemoryProblem::Node &given = model.problem.nodes[origin];
+    if (!plan.isRepeated(n)) {
+      operands.rewrite(op, given, node);
+    } else {
+      LLVM_DEBUG(llvm::dbgs() << "repeats " << op->getName() << " at "
+                              << op->getLoc() << "\n");
+      OpBuilder builder(places[n]);
+      op = builder.clone(*op);
+      op->setLoc(FusedLoc::get(
+          op->getContext(),
+          {NameLoc::get(builder.getStringAttr("recomputed")), op->getLoc()}));
+      // Those of the given op may have been replaced.
+      op->setOperands(givenOperands[origin]);
+      operands.rewrite(op, given, node);
+    }
+    for (auto [id, result] : llvm::zip(node.results, op->getResults()))
+      operands.define(id, result);
+  }
+}
+
+namespace {
+struct KernRematerialize
+    : bessemer::impl::KernRematerializeBase<KernRematerialize> {
+  using KernRematerializeBase::KernRematerializeBase;
+
+  void runOnOperation() override;
+
+private:
+  struct Function {
+    func::FuncOp op;
+    FunctionModel model;
+    std::unique_ptr<Level> level;
+  };
+
+  /// Bytes of a session that are no work memory: states, one batch of inputs,
+  /// the outputs of all functions, and constants.
+  int64_t bytesAround(const StateLayout &states,
+                      ArrayRef<Function> functions) const;
+};
+} // namespace
+
+/// Bytes of the constants of a function, each counted once.
+static void addConstants(const FunctionModel &model,
+                         std::map<const void *, int64_t> &bytes) {
+  for (auto [source, value] :
+       llvm::zip_equal(model.sources, model.problem.values))
+    if (source.kind == FunctionModel::Source::Constant)
+      bytes[source.constant.getAsOpaquePointer()] = alignBuffer(value.bytes);
+  for (const auto &[node, loop] : model.loops)
+    addConstants(loop.body, bytes);
+}
+
+int64_t KernRematerialize::bytesAround(const StateLayout &states,
+                                       ArrayRef<Function> functions) const {
+  auto bytesOf = [](TypeRange types) {
+    int64_t bytes = 0;
+    for (Type type : types)
+      if (auto tensor = dyn_cast<RankedTensorType>(type))
+        bytes += alignBuffer(byteSize(tensor));
+    return bytes;
+  };
+  int64_t inputs = 0, outputs = 0;
+  std::map<const void *, int64_t> constants;
+  for (const Function &function : functions) {
+    FunctionType type = func::FuncOp(function.op).getFunctionType();
+    inputs = std::max(inputs, bytesOf(type.getInputs()));
+    outputs += bytesOf(type.getResults());
+    addConstants(function.model, constants);
+  }
+  int64_t bytes = states.bytes + inputs + outputs + kStepBytes;
+  for (const auto &[constant, size] : constants)
+    bytes += size;
+  return bytes;
+}
+
+void KernRematerialize::runOnOperation() {
+  const int64_t limit = memoryLimit;
+  if (limit <= 0)
+    return;
+  StateLayout states(getOperation());
+  std::vector<Function> functions;
+  for (auto op : getOperation().getOps<func::FuncOp>()) {
+    if (op.isPrivate() || op.getSymName() == kModelFunction)
+      continue;
+    FailureOr<FunctionModel> model = FunctionModel::build(op, states);
+    if (failed(model))
+      return signalPassFailure();
+    functions.push_back({op, std::move(*model), nullptr});
+  }
+  int64_t around = bytesAround(states, functions);
+  int64_t budget = limit - around;
+  Function *largest = nullptr;
+  int64_t least = 0;
+  for (Function &function : functions) {
+    function.level = std::make_unique<Level>(function.model);
+    if (function.level->fitInto(budget))
+      continue;
+    if (int64_t bytes = leastPeak(function.model); bytes > least) {
+      least = bytes;
+      largest = &function;
+    }
+  }
+  if (largest) {
+    mlir::emitError(UnknownLoc::get(&getContext()))
+        << "memory limit: expected at least " << around + least << " bytes ("
+        << around << " of parameters, other state, inputs and outputs, and "
+        << least << " of temporaries of '" << largest->op.getSymName()
+        << "', recomputing what can be), got " << limit << ": "
+        << least - budget << " bytes short";
+    return signalPassFailure();
+  }
+  for (Function &function : functions)
+    function.level->rewrite(function.op.getBody().front());
+}

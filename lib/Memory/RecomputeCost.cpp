@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A roofline: a kernel takes as long as its bytes or as its products.
+
+#include "RecomputeCost.h"
+#include "bessemer/Dialect/Kern/IR/Kern.h"
+#include "bessemer/Memory/FunctionModel.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace bessemer;
+
+/// Floating-point operations that a core does while it moves one byte.
+static constexpr double kOperationsPerByte = 8;
+
+static double operationsOf(Operation *op) {
+  if (auto gemm = dyn_cast<kern::GemmOp>(op)) {
+    double product = 2;
+    for (int64_t extent : gemm.getBounds())
+      product *= double(extent);
+    return product * double(gemm.getK());
+  }
+  if (auto conv = dyn_cast<kern::ConvOp>(op)) {
+    kern::ConvOp::Roles roles = conv.getRoles();
+    double product = 2;
+    for (int64_t extent : conv.getLogicalType(roles.y).getShape())
+      product *= double(extent);
+    // One output takes a window of the channels of its group.
+    for (int64_t extent : conv.getLogicalType(roles.w).getShape().drop_front())
+      product *= double(extent);
+    return product;
+  }
+  if (isa<kern::AttentionOp, kern::AttentionGradOp>(op)) {
+    auto bounds = op->getAttrOfType<DenseI64ArrayAttr>("bounds").asArrayRef();
+    // [batch, heads, groups, queries, keys, depth, width]; two products
+    // forward, five backward.
+    double products = isa<kern::AttentionOp>(op) ? 2 : 5;
+    return products * double(bounds[0] * bounds[1]) *
+           double(bounds[3] * bounds[4]) * double(bounds[5] + bounds[6]);
+  }
+  return 0;
+}
+
+std::optional<double> bessemer::recomputeCost(Operation *op) {
+  if (!isa_and_nonnull<kern::KernelOpInterface>(op) || isa<kern::UpdateOp>(op))
+    return std::nullopt;
+  double bytes = 0;
+  llvm::SmallPtrSet<Value, 8> seen;
+  auto add = [&](Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      if (seen.insert(value).second)
+        bytes += double(byteSize(type));
+  };
+  llvm::for_each(op->getOperands(), add);
+  llvm::for_each(op->getResults(), add);
+  return std::max(bytes, operationsOf(op) / kOperationsPerByte);
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""--memory-limit: kernels are repeated to fit, with the same bits; what does not fit is refused with the shortfall."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+
+import bessemer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ZOO = os.path.join(HERE, "zoo", "goldens")
+ADAMW = {"kind": "adamw", "lr": 1e-3}
+
+
+class Case:
+    def __init__(self, name):
+        folder = os.path.join(ZOO, name)
+        self.model = os.path.join(folder, "model.onnx")
+        with open(os.path.join(folder, "case.json")) as file:
+            self.case = json.load(file)
+        self.data = np.load(os.path.join(folder, "data.npz"))
+
+    def compile(self, **options):
+        return bessemer.compile(self.model, loss=self.case["loss"], dims=self.case.get("dims"), optimizer=ADAMW, **options)
+
+    def least(self, **options):
+        """What the refusal of one byte names."""
+        with pytest.raises(bessemer.Error) as error:
+            self.compile(memory_limit=1, **options)
+        match = re.search(r"memory limit: expected at least (\d+) bytes \((\d+) of parameters.* and (\d+) of "
+                          r"temporaries of 'train_step'.*, got 1: (\d+) bytes short", str(error.value))
+        assert match, str(error.value)
+        least, around, work, short = map(int, match.groups())
+        assert (least, short) == (around + work, least - 1)
+        return least, around
+
+    def train(self, program):
+        session = program.session(seed=3)
+        losses = []
+        for step in range(self.case["steps"]):
+            losses.append(session.train_step({name: self.data[f"{name}.{step}"]
+                                              for name in self.case["inputs"] + ["labels"]})["loss"])
+        return session, losses
+
+
+def work(program):
+    return program.session(threads=1).memory()["work"]
+
+
+# How much of the temporaries is enough when everything is recomputed that
+# helps. Small models keep what the largest kernel reads and writes.
+@pytest.mark.parametrize("name,share", [("gpt2", 0.8), ("bert", 0.8), ("unet_bilinear", 0.95), ("tcn", 0.9),
+                                        ("t5", 0.8)])
+def test_fits_with_the_same_bits(name, share):
+    case = Case(name)
+    free = case.compile()
+    least, around = case.least()
+    tight = case.compile(memory_limit=least)
+    assert work(tight) == least - around
+    assert work(tight) <= share * work(free)
+    want, wanted = case.train(free)
+    got, losses = case.train(tight)
+    assert losses == wanted
+    for key, value in want.state_dict().items():
+        np.testing.assert_array_equal(got.state_dict()[key], value, err_msg=key)
+    with pytest.raises(bessemer.Error, match=f"got {least - 1}: 1 bytes short"):
+        case.compile(memory_limit=least - 1)
+
+
+def test_a_smaller_limit_never_needs_more():
+    case = Case("gpt2")
+    least, around = case.least()
+    most = around + work(case.compile())
+    peaks = [work(case.compile(memory_limit=int(limit))) for limit in np.linspace(most, least, 8)]
+    assert peaks[0] == most - around
+    assert peaks == sorted(peaks, reverse=True)
+    for limit, peak in zip(np.linspace(most, least, 8), peaks):
+        assert around + peak <= limit
+
+
+def test_ample_limits_change_nothing():
+    case = Case("gpt2")
+    free, ample = case.compile(), case.compile(memory_limit="1 GiB")
+    assert work(free) == work(ample)
+    want, wanted = case.train(free)
+    got, losses = case.train(ample)
+    assert losses == wanted
+
+
+def test_in_the_parts_of_a_batch(golden):
+    case = golden("convnet_accumulated")
+    free = case.compile(1, accumulate=3)
+    with pytest.raises(bessemer.Error) as error:
+        case.compile(1, accumulate=3, memory_limit=1)
+    least = int(re.search(r"at least (\d+) bytes", str(error.value))[1])
+    tight = case.compile(1, accumulate=3, memory_limit=least)
+    assert work(tight) < work(free)
+    case.check_training(tight.session(), 1)
+
+
+def test_recomputed_kernels_are_verified_and_named(cli, tmp_path):
+    case = Case("gpt2")
+    least, _ = case.least()
+    options = ["--loss", "cross_entropy", "--optimizer", "adamw", "--lr", "1e-3", "--memory-limit", str(least)]
+    program = tmp_path / "m.bsm"
+    result = cli("compile", case.model, "-o", program, "--verify-numerics", *options)
+    assert result.returncode == 0, result.stderr
+    inspected = json.loads(cli("inspect", program, "--json").stdout)
+    assert inspected["settings"]["memory_limit"] == str(least)
+    labels = [command.get("label", "") for exec_ in inspected["programs"] if exec_["function"] == "train_step"
+              for command in exec_["commands"]]
+    assert any(label.startswith("recomputed") for label in labels)
+
+
+@pytest.mark.parametrize("given,size", [("1kB", 1000), ("0.5 KiB", 512), ("0.002MB", 2000), ("0.001 MiB", 1048),
+                                        ("700B", 700), (900, 900), ("900", 900), ("0.000001G", 1000)])
+def test_units(given, size):
+    with pytest.raises(bessemer.Error, match=f"got {size}: "):
+        Case("gpt2").compile(memory_limit=given)
+
+
+@pytest.mark.parametrize("given", ["", "much", "-5", "5 XB", "1.2.3GB", "1e99GB", 0, -3, 1.5, True, "5GiBs", "GB"])
+def test_nonsense(given):
+    with pytest.raises(bessemer.Error, match="memory_limit.*expected bytes"):
+        Case("gpt2").compile(memory_limit=given)
