@@ -33,8 +33,12 @@ public:
 
   const Rematerializer &getPlan() const { return plan; }
 
-  /// Lowers the peak, in the loop that has it before around it.
-  bool step();
+  /// Lowers the peak by repeating work of at most the cost `most`, in the loop
+  /// that has the peak before around it.
+  bool step(double most = std::numeric_limits<double>::infinity());
+
+  /// Steps while what is repeated costs no more than a share of the whole.
+  void stepForShare(double share);
 
   /// Steps to the first plan that needs no more than `budget` bytes.
   bool fitInto(int64_t budget);
@@ -51,9 +55,15 @@ private:
   static std::vector<Rematerializer::Cost> costsOf(const FunctionModel &model) {
     std::vector<Rematerializer::Cost> costs;
     for (Operation *op : model.ops)
-      costs.push_back(recomputeCost(op));
+      costs.push_back(op && isRepeatable(op)
+                          ? Rematerializer::Cost(kernelCost(op))
+                          : std::nullopt);
     return costs;
   }
+
+  /// Of the given program, and of what is repeated; loops with all iterations.
+  double getCost() const;
+  double getRepeatedCost() const;
 
   const FunctionModel &model;
   Rematerializer plan;
@@ -81,16 +91,46 @@ private:
 };
 } // namespace
 
-bool Level::step() {
+/// How often the body of a loop runs.
+static double iterationsOf(const LoopModel &loop) {
+  graph::ScanOp scan = loop.op;
+  return std::max<double>(1, double(scan.getLength()));
+}
+
+double Level::getCost() const {
+  double cost = 0;
+  for (Operation *op : model.ops)
+    if (isa_and_nonnull<kern::KernelOpInterface>(op))
+      cost += kernelCost(op);
+  for (const auto &[node, loop] : loops)
+    cost += iterationsOf(*loop.model) * loop.body->getCost();
+  return cost;
+}
+
+double Level::getRepeatedCost() const {
+  double cost = plan.getRepeatedCost();
+  for (const auto &[node, loop] : loops)
+    cost += iterationsOf(*loop.model) * loop.body->getRepeatedCost();
+  return cost;
+}
+
+bool Level::step(double most) {
   if (std::optional<unsigned> node = plan.getPeakNode()) {
     auto loop = loops.find(plan.getOrigins()[*node]);
-    if (loop != loops.end() && loop->second.body->step()) {
+    if (loop != loops.end() &&
+        loop->second.body->step(most / iterationsOf(*loop->second.model))) {
       plan.resize(*loop->second.model->workspace,
                   loop->second.body->getPlan().getPeak());
       return true;
     }
   }
-  return plan.step();
+  return plan.step(most);
+}
+
+void Level::stepForShare(double share) {
+  double most = share * getCost();
+  while (step(most - getRepeatedCost())) {
+  }
 }
 
 bool Level::fitInto(int64_t budget) {
@@ -104,8 +144,9 @@ bool Level::fitInto(int64_t budget) {
 
 /// The smallest budget that a plan fits into. Packing makes peaks that are a
 /// little above their bounds, so it need not be the last one's.
-static int64_t leastPeak(const FunctionModel &model) {
+static int64_t leastPeak(const FunctionModel &model, double freeShare) {
   Level level(model);
+  level.stepForShare(freeShare);
   int64_t least = level.getPlan().getPeak();
   while (level.step())
     if (level.getPlan().getBound() < least)
@@ -241,8 +282,6 @@ int64_t KernRematerialize::bytesAround(const StateLayout &states,
 
 void KernRematerialize::runOnOperation() {
   const int64_t limit = memoryLimit;
-  if (limit <= 0)
-    return;
   StateLayout states(getOperation());
   std::vector<Function> functions;
   for (auto op : getOperation().getOps<func::FuncOp>()) {
@@ -259,9 +298,10 @@ void KernRematerialize::runOnOperation() {
   int64_t least = 0;
   for (Function &function : functions) {
     function.level = std::make_unique<Level>(function.model);
-    if (function.level->fitInto(budget))
+    function.level->stepForShare(freeShare);
+    if (limit <= 0 || function.level->fitInto(budget))
       continue;
-    if (int64_t bytes = leastPeak(function.model); bytes > least) {
+    if (int64_t bytes = leastPeak(function.model, freeShare); bytes > least) {
       least = bytes;
       largest = &function;
     }

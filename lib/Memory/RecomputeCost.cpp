@@ -12,6 +12,8 @@ using namespace bessemer;
 
 /// Floating-point operations that a core does while it moves one byte.
 static constexpr double kOperationsPerByte = 8;
+/// Bytes that it moves while it waits for a launch.
+static constexpr double kBytesPerLaunch = 1 << 16;
 
 static double operationsOf(Operation *op) {
   if (auto gemm = dyn_cast<kern::GemmOp>(op)) {
@@ -41,9 +43,11 @@ static double operationsOf(Operation *op) {
   return 0;
 }
 
-std::optional<double> bessemer::recomputeCost(Operation *op) {
-  if (!isa_and_nonnull<kern::KernelOpInterface>(op) || isa<kern::UpdateOp>(op))
-    return std::nullopt;
+bool bessemer::isRepeatable(Operation *op) {
+  return isa<kern::KernelOpInterface>(op) && !isa<kern::UpdateOp>(op);
+}
+
+double bessemer::kernelCost(Operation *op) {
   double bytes = 0;
   llvm::SmallPtrSet<Value, 8> seen;
   auto add = [&](Value value) {
@@ -53,5 +57,6 @@ std::optional<double> bessemer::recomputeCost(Operation *op) {
   };
   llvm::for_each(op->getOperands(), add);
   llvm::for_each(op->getResults(), add);
-  return std::max(bytes, operationsOf(op) / kOperationsPerByte);
+  return kBytesPerLaunch +
+         std::max(bytes, operationsOf(op) / kOperationsPerByte);
 }

@@ -6,13 +6,15 @@
 #define BESSEMER_LIB_MEMORY_RECOMPUTECOST_H
 
 #include "mlir/IR/Operation.h"
-#include <optional>
 
 namespace bessemer {
 
-/// An estimate in bytes moved, arithmetic counted as the bytes that could be
-/// moved meanwhile; nothing for what is not repeated: updates, and loops.
-std::optional<double> recomputeCost(mlir::Operation *op);
+/// An estimate of a kernel's time, in bytes moved: arithmetic counts as the
+/// bytes that could be moved meanwhile, a launch as some, too.
+double kernelCost(mlir::Operation *op);
+
+/// Whether a kernel may run twice: no update, and no loop.
+bool isRepeatable(mlir::Operation *op);
 
 } // namespace bessemer
 

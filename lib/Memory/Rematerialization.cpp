@@ -264,10 +264,11 @@ apply(MemoryProblem &problem, std::vector<unsigned> &families,
                        copies.end());
 }
 
-bool Rematerializer::step() {
+bool Rematerializer::step(double most) {
   if (problem.nodes.size() > kMostGrowth * costs.size())
     return false;
   std::vector<Trial> trials = findTrials();
+  std::erase_if(trials, [&](const Trial &trial) { return trial.cost > most; });
   if (trials.size() > kTrialsPerStep)
     trials.resize(kTrialsPerStep);
   for (const Trial &trial : trials) {
@@ -281,6 +282,7 @@ bool Rematerializer::step() {
     };
     insert(next.origins, [&](unsigned node) { return origins[node]; });
     insert(next.repeated, [](unsigned) { return true; });
+    next.repeatedCost += trial.cost;
     next.measure();
     if (next.score < score) {
       *this = std::move(next);

@@ -3,10 +3,13 @@
 //
 // RUN: bessemer-opt %s --kern-rematerialize=memory-limit=17216 | FileCheck %s
 // RUN: bessemer-opt %s --kern-rematerialize=memory-limit=21312 | FileCheck %s --check-prefix=ROOM
+// RUN: bessemer-opt %s --kern-rematerialize=free-share=0.1 | FileCheck %s --check-prefix=ROOM
+// RUN: bessemer-opt %s --kern-rematerialize=free-share=0.3 | FileCheck %s
 
 // Bytes: %a 4096, %u and %c 256, %b 16384. While %b is made or read, %a, %b and
 // one of the small ones are live: 20736; without %a 16640. x and y take 256
-// each, the step block 64: 21312 and 17216 bytes.
+// each, the step block 64: 21312 and 17216 bytes. The five kernels cost about
+// the same (a launch counts as 65536 bytes): one is a fifth.
 
 // CHECK-LABEL: func.func @predict
 // CHECK: %[[A:.*]] = kern.map(%{{.*}}) bounds = [64, 16]

@@ -7,8 +7,10 @@ import re
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import bessemer
+from models import make_model
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ZOO = os.path.join(HERE, "zoo", "goldens")
@@ -99,6 +101,38 @@ def test_in_the_parts_of_a_batch(golden):
     tight = case.compile(1, accumulate=3, memory_limit=least)
     assert work(tight) < work(free)
     case.check_training(tight.session(), 1)
+
+
+def test_random_numbers_are_drawn_again():
+    # What dropout leaves is read early, and late for the gradient of u; the peak is
+    # between them, at the gradient of what "wider" holds.
+    nodes = [helper.make_node("Mul", ["x", "w"], ["a"]),
+             helper.make_node("Dropout", ["a", "ratio", "mode"], ["d"]),
+             helper.make_node("MatMul", ["d", "u"], ["wide"]),
+             helper.make_node("Tanh", ["wide"], ["t"]),
+             helper.make_node("MatMul", ["t", "large"], ["wider"]),
+             helper.make_node("Tanh", ["wider"], ["r"]),
+             helper.make_node("MatMul", ["r", "v"], ["s"]),
+             helper.make_node("Mul", ["s", "s"], ["q"]),
+             helper.make_node("ReduceMean", ["q"], ["loss"], keepdims=0)]
+    random = np.random.default_rng(1)
+    weights = {"w": random.random(64, np.float32), "u": random.random((64, 256), np.float32) / 64,
+               "large": random.random((256, 1024), np.float32) / 256, "v": random.random((1024, 4), np.float32) / 1024,
+               "ratio": np.float32(0.3), "mode": np.bool_(True)}
+    model = make_model(nodes, [("x", "f", ["batch", 64])], [("loss", "f", [])], weights)
+    options = dict(loss="output:loss", train=["w", "u", "large", "v"], batch=2048, optimizer={"kind": "sgd", "lr": 0.1})
+    with pytest.raises(bessemer.Error) as error:
+        bessemer.compile(model, memory_limit=1, **options)
+    least = int(re.search(r"at least (\d+) bytes", str(error.value))[1])
+    x, results, works = random.random((2048, 64), np.float32), [], []
+    for limit in (None, least):
+        program = bessemer.compile(model, memory_limit=limit, **options)
+        session = program.session(seed=5)
+        works.append(session.memory()["work"])
+        results.append([session.train_step({"x": x})["loss"] for _ in range(4)])
+    assert works[1] < works[0]
+    assert results[0] == results[1]
+    assert len(set(results[0])) == 4
 
 
 def test_recomputed_kernels_are_verified_and_named(cli, tmp_path):

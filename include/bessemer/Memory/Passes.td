@@ -78,13 +78,14 @@ def KernScheduleOrder : Pass<"kern-schedule-order", "::mlir::ModuleOp"> {
 def KernRematerialize : Pass<"kern-rematerialize", "::mlir::ModuleOp"> {
   let summary = "computes values again where keeping them takes too much memory";
   let description = [{
-    Does nothing while a session fits into `memory-limit` bytes: its states, one
-    batch of inputs, the outputs of all functions, constants, and the largest
-    work arena. Else it repeats kernels of the function that does not fit, one
-    after the other, right before the later uses of their results, until it
-    fits. See Rematerialization.h for the choice, which depends on the program
-    alone: a smaller limit never leads to a larger peak. In a loop, the kernels
-    of the body are repeated.
+    Repeats kernels, one after the other, right before late uses of their
+    results, so that these need not lie in memory until then: first as many as
+    cost `free-share` of the function's estimated time together, then as many as
+    it takes for a session to fit into `memory-limit` bytes. A session needs its
+    states, one batch of inputs, the outputs of all functions, constants, and
+    the largest work arena. See Rematerialization.h for the choice, which does
+    not depend on the limit: a smaller one never leads to a larger peak. In a
+    loop, the kernels of the body are repeated.
 
     Repeated kernels compute the same bits: random numbers are functions of the
     step's seed and the op's number. The order of kernels is kept.
@@ -128,7 +129,10 @@ def KernRematerialize : Pass<"kern-rematerialize", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"memoryLimit", "memory-limit", "int64_t", /*default=*/"0",
-           "bytes of a session; 0: no limit">
+           "bytes of a session; 0: no limit">,
+    Option<"freeShare", "free-share", "double", /*default=*/"0",
+           "share of a function's time that repeating kernels may cost where "
+           "there is room, too">
   ];
 }
 

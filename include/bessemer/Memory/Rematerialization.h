@@ -7,6 +7,7 @@
 #define BESSEMER_MEMORY_REMATERIALIZATION_H
 
 #include "bessemer/Memory/MemoryProblem.h"
+#include <limits>
 #include <optional>
 
 namespace bessemer {
@@ -33,8 +34,9 @@ public:
   /// The nodes of `problem` run in their order.
   Rematerializer(MemoryProblem problem, std::vector<Cost> costs);
 
-  /// Goes to the next program. Returns false, and stays, at the last one.
-  bool step();
+  /// Goes to the next program. Returns false, and stays, at the last one; with
+  /// `most`, also when every next one repeats work of a larger cost.
+  bool step(double most = std::numeric_limits<double>::infinity());
 
   /// The program: the given nodes in the given order, with repeated ones
   /// between them. Values of the given problem keep their numbers.
@@ -43,6 +45,9 @@ public:
   const std::vector<unsigned> &getOrigins() const { return origins; }
   /// Whether node `n` of the program is a repetition.
   bool isRepeated(unsigned n) const { return repeated[n]; }
+
+  /// The cost of all repetitions.
+  double getRepeatedCost() const { return repeatedCost; }
 
   /// Most bytes of work memory live at once.
   int64_t getBound() const { return score.bound; }
@@ -74,6 +79,7 @@ private:
   /// Per value, the value of the given problem that it equals.
   std::vector<unsigned> families;
   Score score;
+  double repeatedCost = 0;
   size_t peakPosition = 0;
 };
 

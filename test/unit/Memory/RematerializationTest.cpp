@@ -131,6 +131,27 @@ TEST(Rematerialization, TheCheaperOfTwoIsRepeated) {
   EXPECT_EQ(plan.getOrigins(), (std::vector<unsigned>{0, 1, 2, 3, 4, 1, 5}));
 }
 
+TEST(Rematerialization, StaysBelowACost) {
+  // Both free 1024 bytes at the peak; only the second is cheap enough.
+  ProblemBuilder b;
+  unsigned x = b.input(64);
+  unsigned dear = b.node({x}, 1024);
+  unsigned cheap = b.node({x}, 1024);
+  unsigned v = b.node({dear, cheap}, 64);
+  unsigned c = b.node({v}, 2048);
+  unsigned d = b.node({c}, 64);
+  b.output(b.node({dear, cheap, d}, 64), 0);
+  std::vector<Cost> costs = equalCosts(b.problem);
+  costs[0] = 100;
+  Rematerializer plan(b.problem, costs);
+  EXPECT_FALSE(plan.step(0.5));
+  EXPECT_TRUE(plan.step(99));
+  EXPECT_EQ(plan.getRepeatedCost(), 1);
+  EXPECT_FALSE(plan.step(99));
+  EXPECT_TRUE(plan.step(100));
+  EXPECT_EQ(plan.getRepeatedCost(), 101);
+}
+
 /// Forward: h[i] = f(h[i-1]); backward: g[i-1] = b(g[i], h[i-1], h[i]).
 MemoryProblem makeChain(unsigned layers, int64_t bytes) {
   ProblemBuilder b;
