@@ -29,11 +29,12 @@ from cases import CASES  # noqa: E402
 STEPS = 3
 # One of each kind whose path through the compiler differs from the others'.
 GOLDENS = ["gpt2", "masked_fill_dynamic", "llama_legacy", "bert", "padded_attention", "t5", "convnext", "unet_bilinear",
-           "group_norm", "tcn", "pointnet", "dlrm_mean", "dlrm_legacy", "two_tower", "neural_operator"]
+           "group_norm", "tcn", "pointnet", "dlrm_mean", "dlrm_legacy", "two_tower", "neural_operator", "lstm_deep",
+           "lstm_lm", "gru", "rnn_tanh", "cell_loop"]
 SAMPLED = 16
 KINDS = ["start", "sgd", "adamw", "noise/sgd", "noise/adamw"]
 OPTIMIZERS = {"sgd": {"kind": "sgd", "lr": 0.02, "momentum": 0.9},
-              "adamw": {"kind": "adamw", "lr": 0.0005, "weight_decay": 0.1}}
+              "adamw": {"kind": "adamw", "lr": 0.001, "weight_decay": 0.1}}
 LOSSES = {
     "cross_entropy": lambda y, t: F.cross_entropy(y.flatten(0, 1) if y.dim() == 3 else y,
                                                   t.flatten() if y.dim() == 3 else t),
@@ -104,12 +105,15 @@ def sample(data):
 
 def strip(proto):
     """Drops what the exporter writes down of each node: most of the file."""
-    for node in list(proto.graph.node) + [n for f in proto.functions for n in f.node]:
-        del node.metadata_props[:]
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                for inner in attribute.g.node:
-                    del inner.metadata_props[:]
+    def strip_nodes(nodes):
+        for node in nodes:
+            del node.metadata_props[:]
+            for attribute in node.attribute:
+                strip_nodes(attribute.g.node)
+
+    strip_nodes(proto.graph.node)
+    for function in proto.functions:
+        strip_nodes(function.node)
     return proto
 
 
@@ -154,11 +158,10 @@ def make_case(name, out, golden=False):
                 data[f"{kind}/{key}"] = value.detach().numpy()
                 data[f"start/{key}"] = start[key].numpy()
                 data[f"noise/{kind}/{key}"] = noise[key]
-        if kind == "sgd":
-            for key, value in trained.named_buffers():
-                if key in names and key.endswith(("running_mean", "running_var")):
-                    data[f"stat/{key}"] = value.numpy()
-                    data[f"noise/stat/{key}"] = noise[key]
+        for key, value in trained.named_buffers():
+            if key in names and key.endswith(("running_mean", "running_var")):
+                data[f"statistic/{kind}/{key}"] = value.numpy()
+                data[f"noise/statistic/{kind}/{key}"] = noise[key]
     if golden:
         sample(data)
         onnx.save(strip(proto), path)
