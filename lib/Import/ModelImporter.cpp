@@ -23,6 +23,7 @@ static const HandlerTable &handlers() {
     addLookupHandlers(table);
     addNormHandlers(table);
     addPieceHandlers(table);
+    addRandomHandlers(table);
     addRecurrentHandlers(table);
     addReduceHandlers(table);
     addResizeHandlers(table);

@@ -184,6 +184,7 @@ void addLinearHandlers(HandlerTable &table);
 void addLookupHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
 void addPieceHandlers(HandlerTable &table);
+void addRandomHandlers(HandlerTable &table);
 void addRecurrentHandlers(HandlerTable &table);
 void addReduceHandlers(HandlerTable &table);
 void addResizeHandlers(HandlerTable &table);

@@ -11,6 +11,7 @@ void bessemer::buildRaisingPipeline(OpPassManager &manager) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  functions.addPass(createRaiseDropout());
   functions.addPass(createRaiseGelu());
   functions.addPass(createRaiseNorms());
   functions.addPass(createRaiseAttention());

@@ -57,8 +57,7 @@ LogicalResult BodyVerifier::verify(Block &block) {
     if (!isLegal)
       return op.emitOpError("is not of the graph level");
     // Statistics of the data itself (instance norm) are for every function.
-    if (!isTraining &&
-        isa<graph::WriteOp, graph::DropoutOp, graph::RandomOp>(op))
+    if (!isTraining && isa<graph::WriteOp, graph::DropoutOp>(op))
       return op.emitOpError("expected only in @train_step, got @")
              << function.getSymName();
     if (auto write = dyn_cast<graph::WriteOp>(op))

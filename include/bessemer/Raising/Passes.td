@@ -7,6 +7,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def RaiseDropout : Pass<"raise-dropout", "::mlir::func::FuncOp"> {
+  let summary = "recognises dropout written with random numbers";
+  let description = [{
+    A mask is float(u < kept), float(u > 1 - kept) or floor(u + kept), u uniform
+    random numbers. Where
+    all its uses, or those of its broadcasts, are mask / kept, x * mask / kept or
+    x / kept * mask, it is a `graph.dropout` with the ratio 1 - kept: of x, or of
+    a tensor of ones where the mask is smaller than x (stochastic depth), so that
+    functions of inference go without it.
+  }];
+  let dependentDialects = ["::bessemer::graph::GraphDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def RaiseGelu : Pass<"raise-gelu", "::mlir::func::FuncOp"> {
   let summary = "recognises gelu written with erf or tanh";
   let description = [{
