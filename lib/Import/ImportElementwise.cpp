@@ -75,6 +75,20 @@ static LogicalResult importSub(NodeImport &n) {
   return importBinary<arith::SubFOp, arith::SubIOp>(n);
 }
 
+/// Mul; x sigmoid(x) is silu, whose gradient keeps x alone.
+static LogicalResult importMul(NodeImport &n) {
+  for (size_t x : {0, 1}) {
+    if (n.literal(0) || n.literal(1) || n.shape(0) != n.shape(1))
+      break;
+    auto sigmoid = n.state.sigmoidOf.find(n.value(1 - x));
+    if (sigmoid == n.state.sigmoidOf.end() || sigmoid->second != n.value(x))
+      continue;
+    n.setResult(graph::SiluOp::create(n.builder, n.loc, n.type(x), n.value(x)));
+    return success();
+  }
+  return importBinary<arith::MulFOp, arith::MulIOp>(n);
+}
+
 /// Max, Min, Sum and Mean take any number of operands.
 template <typename FloatOp, typename IntOp>
 static LogicalResult importVariadic(NodeImport &n) {
@@ -367,8 +381,10 @@ static LogicalResult importSwish(NodeImport &n) {
     return failure();
   Value x = n.value(0);
   double alpha = floatAttribute(n.node, "alpha", 1);
-  Value gate = n.sigmoid(alpha == 1 ? x : scaled(n, x, alpha));
-  n.setResult(arith::MulFOp::create(n.builder, n.loc, x, gate));
+  n.setResult(alpha == 1
+                  ? Value(graph::SiluOp::create(n.builder, n.loc, n.type(0), x))
+                  : Value(arith::MulFOp::create(
+                        n.builder, n.loc, x, n.sigmoid(scaled(n, x, alpha)))));
   return success();
 }
 
@@ -509,7 +525,7 @@ void ingest::addElementwiseHandlers(HandlerTable &table) {
       {"Max", importVariadic<arith::MaximumFOp, arith::MaxSIOp>},
       {"Mean", importMean},
       {"Min", importVariadic<arith::MinimumFOp, arith::MinSIOp>},
-      {"Mul", importBinary<arith::MulFOp, arith::MulIOp>},
+      {"Mul", importMul},
       {"Neg", importNeg},
       {"Not", importNot},
       {"Or", importLogical<arith::OrIOp>},

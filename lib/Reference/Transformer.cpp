@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms, gelu and attention, by the formulas in their descriptions, element by
-// element: their decompositions are checked against this.
+// Norms, gelu, silu and attention, by the formulas in their descriptions,
+// element by element: their decompositions are checked against this.
 
 #include "Operations.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -109,6 +109,15 @@ double geluSlope(graph::GeluKind kind, double x) {
   double t = std::tanh(kTanhFactor * (x + 0.044715 * x * x * x));
   return 0.5 * (1.0 + t) +
          0.5 * x * (1.0 - t * t) * kTanhFactor * (1.0 + 3.0 * 0.044715 * x * x);
+}
+
+//===----------------------------------------------------------------------===//
+// Silu
+//===----------------------------------------------------------------------===//
+
+double siluSlope(double x) {
+  double s = 1.0 / (1.0 + std::exp(-x));
+  return s * (1.0 + x * (1.0 - s));
 }
 
 //===----------------------------------------------------------------------===//
@@ -261,6 +270,18 @@ Results evaluateTransformer(Operation *op, Operands in, const StepBlock &step) {
         for (int64_t i = 0; i < dx.size(); ++i)
           dx.floats[i] =
               in[1]->floats[i] * geluSlope(x.getKind(), in[0]->floats[i]);
+        return Values{std::move(dx)};
+      })
+      .Case<graph::SiluOp>([&](auto x) {
+        Tensor y(resultType(x));
+        for (auto [to, from] : llvm::zip_equal(y.floats, in[0]->floats))
+          to = from / (1.0 + std::exp(-from));
+        return Values{std::move(y)};
+      })
+      .Case<graph::SiluGradOp>([&](auto x) {
+        Tensor dx(resultType(x));
+        for (int64_t i = 0; i < dx.size(); ++i)
+          dx.floats[i] = in[1]->floats[i] * siluSlope(in[0]->floats[i]);
         return Values{std::move(dx)};
       })
       .Case<graph::AttentionOp>([&](auto x) { return attention(x, in, step); })

@@ -379,6 +379,12 @@ for name, h, g, tq, tk, d, w, causal, mask_shape in [
          (", {a6}" if masked else "") + ") -> ({r0}, {r1}, {r2})", arguments + [ty, lse, dy] + masked,
          torch.autograd.grad(ty, (tq_, tk_, tv_), torch.tensor(dy)))
 
+x = np.concatenate([np.linspace(-6, 6, 17), np.round(rng.standard_normal(8), 4)])
+tx, dy = torch.tensor(x, requires_grad=True), normal(len(x))
+ty = F.silu(tx)
+case("graph.silu", "%r0 = graph.silu %a0 : {a0}", [x], [ty])
+case("graph.silu_grad", "%r0 = graph.silu_grad %a0, %a1 : {a0}", [x, dy], torch.autograd.grad(ty, tx, torch.tensor(dy)))
+
 with open(os.path.join(HERE, "goldens.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in CASES) + "\n]\n")
 print(f"{len(CASES)} cases, {os.path.getsize(os.path.join(HERE, 'goldens.json'))} bytes")

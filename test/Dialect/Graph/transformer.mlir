@@ -31,6 +31,15 @@ func.func @gelu(%x: tensor<4xf32>) {
   return
 }
 
+// CHECK-LABEL: func.func @silu
+func.func @silu(%x: tensor<4xf32>) {
+  // CHECK: graph.silu %{{.*}} : tensor<4xf32>
+  %0 = graph.silu %x : tensor<4xf32>
+  // CHECK: graph.silu_grad %{{.*}}, %{{.*}} : tensor<4xf32>
+  %1 = graph.silu_grad %x, %x : tensor<4xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @attention
 func.func @attention(%q: tensor<2x4x5x8xf32>, %k: tensor<2x2x7x8xf32>, %v: tensor<2x2x7x6xf32>,
     %m: tensor<2x1x1x7xf32>, %step: !graph.step, %y: tensor<2x4x5x6xf32>, %lse: tensor<2x4x5xf32>) {

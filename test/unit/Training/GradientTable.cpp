@@ -543,6 +543,10 @@ void addAttention(Table &table) {
          {{"x", "2x3", -3.0, 3.0}},
          keep("%y = graph.gelu " + std::string(kind) + " %x : tensor<2x3xf64>"),
          {{"%y", "tensor<2x3xf64>"}}});
+  table.push_back({"graph.silu",
+                   {{"x", "2x3", -3.0, 3.0}},
+                   keep("%y = graph.silu %x : tensor<2x3xf64>"),
+                   {{"%y", "tensor<2x3xf64>"}}});
   const char *mask = "%m = arith.constant dense<[[[[0.0, -1.0, 0.5, 0.1]]], "
                      "[[[0.0, 0.0, 0xFFF0000000000000, 0.2]]]]> : "
                      "tensor<2x1x1x4xf64>\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Composites that transformers are made of: norms of the last dimensions, gelu
+// Composites that transformers are made of: norms of the last dimensions, gelu, silu
 // and attention.
 
 #ifndef BESSEMER_DIALECT_GRAPH_IR_GRAPHTRANSFORMER_TD
@@ -130,6 +130,38 @@ def Graph_GeluGradOp : Graph_BackwardCompositeOp<"gelu_grad", [SameOperandsAndRe
     Graph_FloatTensor:$dy);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "`` $kind $x `,` $dy attr-dict `:` type($x)";
+}
+
+//===----------------------------------------------------------------------===//
+// Silu
+//===----------------------------------------------------------------------===//
+
+def Graph_SiluOp : Graph_CompositeOp<"silu", [SameOperandsAndResultType]> {
+  let summary = "x sigmoid(x)";
+  let description = [{
+    x / (1 + exp(-x)), also called swish (Elfwing et al. 2018).
+
+    ```mlir
+    %y = graph.silu %x : tensor<32x1536xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+def Graph_SiluGradOp : Graph_BackwardCompositeOp<"silu_grad", [SameOperandsAndResultType]> {
+  let summary = "gradient of silu";
+  let description = [{
+    dy times the derivative of silu at x; nothing but x is kept for it.
+
+    ```mlir
+    %dx = graph.silu_grad %x, %dy : tensor<32x1536xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
 }
 
 //===----------------------------------------------------------------------===//
