@@ -97,6 +97,9 @@ private:
   const ModelSource &source;
   const NormalizedModel &normalized;
   std::vector<InitializerInfo> &roles;
+  /// Of states that are made on the way. `roles` must not grow meanwhile: what
+  /// is known of initializers points into it.
+  std::vector<InitializerInfo> splitRoles;
   ImportDiagnostics &diagnostics;
   OpBuilder builder;
   OwningOpRef<ModuleOp> module;
@@ -216,7 +219,7 @@ Value ModelImporter::duplicateState(graph::ReadOp read,
   copy.name = info.name = name;
   info.why += ", split from '" + known.info->name + "'";
   createState(copy, info);
-  roles.push_back(info);
+  splitRoles.push_back(info);
   return readState(name, cast<RankedTensorType>(read.getType()));
 }
 
@@ -357,6 +360,7 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
   importOutputs();
   if (diagnostics.errors.size() != errors)
     return failure();
+  llvm::append_range(roles, splitRoles);
   eraseDeadOps();
   if (failed(verify(*module))) {
     fail("internal error: the imported module is not valid");
