@@ -20,7 +20,7 @@ static FoldResult foldBinary(const Folding &f, Ints onInts, Floats onFloats,
       (a->elementType == TensorProto::BOOL && !isPredicate))
     return std::nullopt;
   auto shape = broadcastShapes(a->shape, b->shape);
-  if (!shape || product(*shape) > largestFolded)
+  if (!shape || product(*shape) > f.largest)
     return std::nullopt;
   Literal result =
       emptyLike(isPredicate ? TensorProto::BOOL : a->elementType, *shape);
@@ -43,17 +43,6 @@ static FoldResult foldBinary(const Folding &f, Ints onInts, Floats onFloats,
 }
 
 using IntResult = std::optional<int64_t>;
-
-// Integers wrap, as in the compiled program.
-static int64_t wrappingAdd(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + b);
-}
-static int64_t wrappingSub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - b);
-}
-static int64_t wrappingMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * b);
-}
 
 static FoldResult foldAdd(const Folding &f) {
   return foldBinary(
@@ -306,7 +295,7 @@ static FoldResult foldWhere(const Folding &f) {
   auto shape = broadcastShapes(a->shape, b->shape);
   if (shape)
     shape = broadcastShapes(*shape, condition->shape);
-  if (!shape || product(*shape) > largestFolded)
+  if (!shape || product(*shape) > f.largest)
     return std::nullopt;
   Literal result = emptyLike(a->elementType, *shape);
   for (int64_t i = 0, end = result.size(); i < end; ++i) {

@@ -46,7 +46,7 @@ static FoldResult foldConstant(const Folding &f) {
 
 static FoldResult foldConstantOfShape(const Folding &f) {
   const Literal *shape = f.literal(0);
-  if (!shape || shape->isFloat() || product(shape->ints) > largestFolded)
+  if (!shape || shape->isFloat() || product(shape->ints) > f.largest)
     return std::nullopt;
   Literal value;
   value.elementType = TensorProto::FLOAT;
@@ -107,7 +107,7 @@ static FoldResult foldConcat(const Folding &f) {
     if (__builtin_add_overflow(shape[*axis], part.shape[*axis], &shape[*axis]))
       return std::nullopt;
   }
-  if (product(shape) > largestFolded)
+  if (product(shape) > f.largest)
     return std::nullopt;
   Literal result = emptyLike(first.elementType, shape);
   if (result.size() == 0)
@@ -135,7 +135,7 @@ static FoldResult foldGather(const Folding &f) {
   Shape shape(data->shape.begin(), data->shape.begin() + *axis);
   shape.insert(shape.end(), indices->shape.begin(), indices->shape.end());
   shape.insert(shape.end(), data->shape.begin() + *axis + 1, data->shape.end());
-  if (product(shape) > largestFolded)
+  if (product(shape) > f.largest)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
   if (result.size() == 0)
@@ -198,7 +198,7 @@ static FoldResult foldGatherND(const Folding &f) {
   llvm::ArrayRef<int64_t> sizes(data->shape);
   Shape shape(indices->shape.begin(), indices->shape.end() - 1);
   llvm::append_range(shape, sizes.drop_front(batch + tuple));
-  if (product(shape) > largestFolded)
+  if (product(shape) > f.largest)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
   if (result.size() == 0)
@@ -390,7 +390,7 @@ static FoldResult foldExpand(const Folding &f) {
   if (!data || !target)
     return std::nullopt;
   auto shape = broadcastShapes(data->shape, *target);
-  if (!shape || product(*shape) > largestFolded)
+  if (!shape || product(*shape) > f.largest)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, *shape);
   for (int64_t i = 0, end = result.size(); i < end; ++i)
@@ -406,7 +406,7 @@ static FoldResult foldTile(const Folding &f) {
   for (size_t i = 0; i < shape.size(); ++i)
     if (__builtin_mul_overflow(shape[i], (*repeats)[i], &shape[i]))
       return std::nullopt;
-  if (product(shape) > largestFolded)
+  if (product(shape) > f.largest)
     return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
   for (int64_t i = 0, end = result.size(); i < end; ++i) {
@@ -438,7 +438,7 @@ static FoldResult foldRange(const Folding &f) {
     __int128 stride = step > 0 ? step : -step;
     length = static_cast<double>((distance + stride - 1) / stride);
   }
-  if (!(length <= largestFolded)) // also of no number
+  if (!(length <= f.largest)) // also of no number
     return std::nullopt;
   int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
   Literal result = emptyLike(start->elementType, {count});

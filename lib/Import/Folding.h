@@ -17,13 +17,12 @@ namespace bessemer::ingest {
 
 using Shape = std::vector<int64_t>;
 
-/// Larger results stay in the graph.
-inline constexpr int64_t largestFolded = int64_t(1) << 22;
-
 /// One node to fold.
 struct Folding {
   const onnx::NodeProto &node;
   llvm::ArrayRef<FoldOperand> operands;
+  /// The most elements that the result may have; larger ones stay in the graph.
+  int64_t largest;
 
   bool has(size_t i) const {
     return i < operands.size() && operands[i].present;
@@ -63,7 +62,18 @@ inline double roundTo(int32_t elementType, double value) {
 /// Wraps an integer to what its type can hold.
 int64_t wrapTo(int32_t elementType, int64_t value);
 
-/// A tensor of zeros. The shape has at most `largestFolded` elements.
+// Integers wrap, as in the compiled program.
+inline int64_t wrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + b);
+}
+inline int64_t wrappingSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - b);
+}
+inline int64_t wrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * b);
+}
+
+/// A tensor of zeros, of a shape that fits in memory.
 Literal emptyLike(int32_t elementType, Shape shape);
 
 /// to[j] = from[i]; both have one element type.

@@ -57,6 +57,35 @@ void GraphImporter::report(const onnx::NodeProto &node, const Twine &what) {
       (label + ": " + Origins::describe(origin) + ": " + part + what).str());
 }
 
+/// The most elements of a known tensor.
+static constexpr int64_t largestKnown = int64_t(1) << 22;
+/// What a model's folding may read and write, so that neither its time nor its
+/// memory grows without bounds; sizes and axes are folded beyond it.
+static constexpr int64_t mostFolded = int64_t(1) << 26;
+static constexpr int64_t alwaysFolded = 1024;
+
+int64_t GraphImporter::largestFolded() const {
+  int64_t left = mostFolded - foldedElements;
+  return std::clamp(left, lanes ? int64_t(0) : alwaysFolded, largestKnown);
+}
+
+std::optional<Literal>
+GraphImporter::fold(const onnx::NodeProto &node,
+                    llvm::ArrayRef<FoldOperand> operands) {
+  int64_t most = 0;
+  for (const FoldOperand &operand : operands)
+    if (operand.literal)
+      most = std::max(most, operand.literal->size());
+  if (foldedElements > mostFolded && (lanes || most > alwaysFolded))
+    return std::nullopt;
+  std::optional<Literal> result = foldNode(node, operands, largestFolded());
+  foldedElements += 1 + (result ? result->size() : 0);
+  // Only reductions read more than they write.
+  if (llvm::StringRef(node.op_type()).starts_with("Reduce"))
+    foldedElements += most;
+  return result;
+}
+
 void GraphImporter::importNodes() {
   for (const onnx::NodeProto &node : graph.node())
     importNode(node);
@@ -141,7 +170,7 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
   const CustomOp *custom = findCustom(node);
   std::optional<Literal> literal;
   if (!custom)
-    literal = foldNode(node, foldOperands);
+    literal = fold(node, foldOperands);
   if (literal) {
     Imported result;
     if (Type element =

@@ -52,6 +52,11 @@ private:
                : nullptr;
   }
   void report(const onnx::NodeProto &node, const llvm::Twine &what);
+  /// Folds a node within what is left of the model's budget.
+  std::optional<Literal> fold(const onnx::NodeProto &node,
+                              llvm::ArrayRef<FoldOperand> operands);
+  /// The most elements that a known tensor may have now.
+  int64_t largestFolded() const;
   mlir::Location locationOf(const NodeOrigin &origin);
   /// Imports an op that stands for a part of `node`.
   std::optional<Imported>
@@ -116,6 +121,13 @@ private:
   int64_t laneLimit = 0;
   /// Errors are not reported but end the attempt.
   bool isAttempt = false;
+  /// Loops around the current node.
+  int64_t loopDepth = 0;
+  /// Nodes of loops' bodies so far, counted in every iteration.
+  int64_t unrolledNodes = 0;
+  bool hasReportedUnrolling = false;
+  /// Elements that folding has read and written.
+  int64_t foldedElements = 0;
 };
 
 /// The concatenation of `chunks` along dimension 0 as one computation, where
@@ -123,6 +135,10 @@ private:
 /// what cannot be joined stays as it is.
 std::vector<mlir::Value> joinChunks(std::vector<mlir::Value> chunks,
                                     mlir::OpBuilder &builder);
+
+/// An integer that grows by `slope` with every lane. It wraps, as the sums that
+/// it stands for do.
+int64_t affineAt(int64_t first, int64_t slope, int64_t lane);
 
 /// Whether an op makes or reads sequences.
 bool isSequenceOp(const std::string &op);

@@ -2,6 +2,7 @@
 //
 // If and Loop whose conditions are known while importing.
 
+#include "Folding.h"
 #include "GraphImporter.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -11,9 +12,11 @@ using namespace bessemer;
 using namespace bessemer::ingest;
 using namespace mlir;
 
-/// More iterations, or groups of equal ones, would make a module that no later
-/// stage handles in reasonable time.
-static constexpr int64_t largestUnrolled = 1024;
+/// More nodes in the iterations of all loops, or in groups of equal iterations,
+/// would make a module that no later stage handles in reasonable time.
+static constexpr int64_t mostUnrolled = int64_t(1) << 15;
+/// Known elements that take as long as a node.
+static constexpr int64_t elementsPerNode = 4096;
 
 /// The most iterations that are tried together.
 static constexpr int64_t mostLanes = int64_t(1) << 18;
@@ -44,6 +47,12 @@ void GraphImporter::importSubgraphInitializers(const onnx::GraphProto &graph) {
 }
 
 bool GraphImporter::importSubgraph(const onnx::GraphProto &graph) {
+  if (loopDepth > 0) {
+    // An iteration without nodes costs something, too.
+    unrolledNodes += graph.node_size() + 1;
+    if (unrolledNodes > mostUnrolled)
+      return false;
+  }
   importSubgraphInitializers(graph);
   size_t errors = diagnostics.errors.size();
   for (const onnx::NodeProto &node : graph.node())
@@ -53,7 +62,7 @@ bool GraphImporter::importSubgraph(const onnx::GraphProto &graph) {
       if (isAttempt)
         return false;
     }
-  return diagnostics.errors.size() == errors;
+  return diagnostics.errors.size() == errors && unrolledNodes <= mostUnrolled;
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,15 +156,15 @@ static std::optional<std::vector<int64_t>> difference(const Imported &a,
     return std::nullopt;
   std::vector<int64_t> slope;
   for (auto [x, y] : llvm::zip_equal(a.literal->ints, b.literal->ints))
-    slope.push_back(
-        static_cast<int64_t>(static_cast<uint64_t>(y) - uint64_t(x)));
+    slope.push_back(wrappingSub(y, x));
   return slope;
 }
 
 /// `value` at lane `lane`.
 static Imported atLane(Imported value, int64_t lane) {
   for (size_t i = 0; i < value.slope.size(); ++i)
-    value.literal->ints[i] += value.slope[i] * lane;
+    value.literal->ints[i] =
+        affineAt(value.literal->ints[i], value.slope[i], lane);
   value.slope.clear();
   return value;
 }
@@ -183,10 +192,16 @@ bool GraphImporter::runIterations(const onnx::NodeProto &node, LoopRun &run,
                                   int64_t count) {
   const onnx::GraphProto &body = run.body;
   size_t carriedCount = run.carried.size();
+  // What is carried is copied.
+  for (const Imported &value : run.carried)
+    if (value.literal)
+      unrolledNodes += value.literal->size() / elementsPerNode;
   scopes.emplace_back();
+  ++loopDepth;
   int64_t outerLanes = std::exchange(lanes, count);
   auto leave = llvm::scope_exit([&] {
     lanes = outerLanes;
+    --loopDepth;
     scopes.pop_back();
   });
 
@@ -352,11 +367,7 @@ GraphImporter::Results GraphImporter::importLoop(const onnx::NodeProto &node,
   int failedAttempts = 0;
   if (isTogether && run.goesOn)
     isTogether = probeLoop(node, run);
-  for (int64_t groups = 0; run.goesOn && run.iteration < trips; ++groups) {
-    if (groups == largestUnrolled)
-      return fail("takes more than " + Twine(largestUnrolled) +
-                  " iterations that cannot be computed together; expected "
-                  "fewer, or iterations that treat equal slices alike");
+  while (run.goesOn && run.iteration < trips) {
     bool done = false;
     if (isTogether) {
       bool wasAttempt = std::exchange(isAttempt, true);
@@ -371,8 +382,16 @@ GraphImporter::Results GraphImporter::importLoop(const onnx::NodeProto &node,
       failedAttempts = done ? 0 : failedAttempts + 1;
       isTogether = failedAttempts < 2;
     }
-    if (!done && !runIterations(node, run, 0))
-      return std::nullopt;
+    if (done || runIterations(node, run, 0))
+      continue;
+    if (unrolledNodes > mostUnrolled && !isAttempt &&
+        !std::exchange(hasReportedUnrolling, true))
+      report(node, "takes the iterations of the model's loops that cannot be "
+                   "computed together above " +
+                       Twine(mostUnrolled) +
+                       " nodes; expected fewer, or iterations that treat equal "
+                       "slices alike");
+    return std::nullopt;
   }
 
   std::vector<Imported> results = std::move(run.carried);

@@ -22,16 +22,15 @@ bool ingest::isElementwise(const std::string &op) {
   return table.contains(op);
 }
 
-static int64_t wrappingSub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) -
-                              static_cast<uint64_t>(b));
+int64_t ingest::affineAt(int64_t first, int64_t slope, int64_t lane) {
+  return wrappingAdd(first, wrappingMul(slope, lane));
 }
 
 /// The elements of an affine literal at a lane.
 static Literal literalAt(const Imported &value, int64_t lane) {
   Literal literal = *value.literal;
   for (size_t i = 0; i < value.slope.size(); ++i)
-    literal.ints[i] += value.slope[i] * lane;
+    literal.ints[i] = affineAt(literal.ints[i], value.slope[i], lane);
   return literal;
 }
 
@@ -60,14 +59,15 @@ std::optional<Imported> GraphImporter::stacked(const onnx::NodeProto &node,
   std::vector<int64_t> shape = value.shape().vec();
   shape.insert(shape.begin(), lanes);
   if (!value.slope.empty()) {
-    if (product(shape) > largestFolded)
+    if (product(shape) > largestFolded())
       return narrow(0);
+    foldedElements += product(shape);
     Literal all = emptyLike(value.literal->elementType, shape);
     size_t count = value.slope.size();
     for (int64_t lane = 0; lane < lanes; ++lane)
       for (size_t i = 0; i < count; ++i)
         all.ints[lane * count + i] =
-            value.literal->ints[i] + value.slope[i] * lane;
+            affineAt(value.literal->ints[i], value.slope[i], lane);
     Imported result = known(std::move(all), builder);
     result.isStacked = true;
     return result;
@@ -111,11 +111,14 @@ GraphImporter::Results GraphImporter::foldInLanes(const onnx::NodeProto &node,
     std::vector<FoldOperand> foldOperands(operands.size());
     for (auto [i, operand] : llvm::enumerate(operands))
       if (operand) {
-        literals[i] = literalAt(*operand, lane);
-        foldOperands[i] = {literals[i].elementType, literals[i].shape,
-                           &literals[i], true};
+        const Literal *literal = &*operand->literal;
+        if (!operand->slope.empty()) {
+          literals[i] = literalAt(*operand, lane);
+          literal = &literals[i];
+        }
+        foldOperands[i] = {literal->elementType, literal->shape, literal, true};
       }
-    return foldNode(node, foldOperands);
+    return fold(node, foldOperands);
   };
   auto first = at(0);
   if (!first)
@@ -150,7 +153,7 @@ GraphImporter::Results GraphImporter::foldInLanes(const onnx::NodeProto &node,
     shape.insert(shape.begin(), limit);
     if (limit < lanes)
       return narrow(limit);
-    if (product(shape) > largestFolded)
+    if (product(shape) > largestFolded())
       return narrow(0);
     Literal all = emptyLike(first->elementType, shape);
     for (int64_t lane = 0, size = first->size(); lane < lanes; ++lane) {
@@ -184,7 +187,7 @@ GraphImporter::Results GraphImporter::foldInLanes(const onnx::NodeProto &node,
       auto other = at(lane);
       bool fits = other && other->shape == first->shape;
       for (size_t i = 0; fits && i < slope.size(); ++i)
-        fits = other->ints[i] == first->ints[i] + slope[i] * lane;
+        fits = other->ints[i] == affineAt(first->ints[i], slope[i], lane);
       if (!fits)
         return narrow(lane);
     }
@@ -238,8 +241,9 @@ GraphImporter::Results GraphImporter::sliceInLanes(const onnx::NodeProto &node,
       return std::nullopt;
     result = reshaped(node, *rows, shape);
   } else {
-    if (lanes * length > largestFolded)
+    if (product({lanes, length}) > largestFolded())
       return narrow(0);
+    foldedElements += lanes * length;
     Literal rows = emptyLike(onnx::TensorProto::INT64, {lanes, length});
     for (int64_t lane = 0; lane < lanes; ++lane)
       for (int64_t i = 0; i < length; ++i)
@@ -267,7 +271,7 @@ GraphImporter::Results GraphImporter::gatherInLanes(const onnx::NodeProto &node,
   if (!indices.isStacked && indices.shape().empty() && lanes > 1 &&
       indices.slope == std::vector<int64_t>{1} &&
       indices.literal->ints[0] >= 0 &&
-      indices.literal->ints[0] + lanes <= data.shape()[0]) {
+      indices.literal->ints[0] <= data.shape()[0] - lanes) {
     Imported start = knownInts({indices.literal->ints[0]}, builder);
     Imported end = knownInts({indices.literal->ints[0] + lanes}, builder);
     Imported along = knownInts({0}, builder);
@@ -355,8 +359,14 @@ GraphImporter::Results GraphImporter::importInLanes(const onnx::NodeProto &node,
         return narrow(0);
       allKnown &= operand->literal && !operand->isStacked;
     }
-  if (op == "Identity")
+  if (op == "Identity") {
+    if (const auto &literal = operands[0]->literal) {
+      if (literal->size() > largestFolded())
+        return narrow(0);
+      foldedElements += literal->size();
+    }
     return std::vector{*operands[0]};
+  }
   if (allKnown)
     if (auto results = foldInLanes(node, operands))
       return results;
@@ -387,7 +397,7 @@ GraphImporter::Results GraphImporter::importInLanes(const onnx::NodeProto &node,
     FoldOperand data;
     data.present = true;
     data.shape = laneShape(*operands[0]);
-    auto literal = foldNode(node, data);
+    auto literal = fold(node, data);
     if (!literal)
       return narrow(0);
     return std::vector{known(std::move(*literal), builder)};

@@ -182,9 +182,10 @@ static const llvm::StringMap<Folder> &folders() {
 bool ingest::isFoldable(llvm::StringRef op) { return folders().contains(op); }
 
 std::optional<Literal> ingest::foldNode(const NodeProto &node,
-                                        llvm::ArrayRef<FoldOperand> operands) {
+                                        llvm::ArrayRef<FoldOperand> operands,
+                                        int64_t largest) {
   auto folder = folders().find(node.op_type());
   if (folder == folders().end())
     return std::nullopt;
-  return folder->second(Folding{node, operands});
+  return folder->second(Folding{node, operands, largest});
 }

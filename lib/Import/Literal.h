@@ -47,10 +47,12 @@ struct FoldOperand {
 };
 
 /// The result of a node of the newest opset with one output, or nullopt when
-/// the node is not foldable, an input is not known, or the shapes do not fit
-/// (which the importer's tables then report).
+/// the node is not foldable, an input is not known, the result would have more
+/// than `largest` elements, or the shapes do not fit (which the importer's
+/// tables then report).
 std::optional<Literal> foldNode(const onnx::NodeProto &node,
-                                llvm::ArrayRef<FoldOperand> operands);
+                                llvm::ArrayRef<FoldOperand> operands,
+                                int64_t largest);
 
 /// Whether foldNode can fold nodes of this op.
 bool isFoldable(llvm::StringRef op);
