@@ -146,13 +146,18 @@ static LogicalResult importSplit(NodeImport &n) {
     if (failed(given))
       return failure();
     lengths.assign(given->begin(), given->end());
+    if (static_cast<int64_t>(lengths.size()) != outputs)
+      return n.fail("expected a length for each of " + Twine(outputs) +
+                    " outputs, got " + Twine(lengths.size()) + " lengths");
   } else {
-    lengths = equalLengths(
-        size, std::max<int64_t>(llvm::divideCeil(size, outputs), 1));
+    int64_t length = std::max<int64_t>(llvm::divideCeil(size, outputs), 1);
+    lengths = equalLengths(size, length);
+    if (static_cast<int64_t>(lengths.size()) != outputs)
+      return n.fail("expected a dimension that fills " + Twine(outputs) +
+                    " outputs, got " + Twine(size) + " elements along axis " +
+                    Twine(*axis) + ", which are " + Twine(lengths.size()) +
+                    " pieces of up to " + Twine(length));
   }
-  if (static_cast<int64_t>(lengths.size()) != outputs)
-    return n.fail("expected " + Twine(outputs) + " pieces, got " +
-                  Twine(lengths.size()));
   auto pieces = split(n, *axis, lengths);
   if (failed(pieces))
     return failure();
@@ -374,12 +379,8 @@ static LogicalResult importTrilu(NodeImport &n) {
 
 void ingest::addPieceHandlers(HandlerTable &table) {
   static constexpr std::pair<const char *, Handler> entries[] = {
-      {"Concat", importConcat},
-      {"Pad", importPad},
-      {"Slice", importSlice},
-      {"Split", importSplit},
-      {"Tile", importTile},
-      {"Trilu", importTrilu},
+      {"Concat", importConcat}, {"Pad", importPad},   {"Slice", importSlice},
+      {"Split", importSplit},   {"Tile", importTile}, {"Trilu", importTrilu},
   };
   for (auto [name, handler] : entries)
     table[name] = handler;
