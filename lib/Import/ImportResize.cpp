@@ -5,7 +5,6 @@
 
 #include "Interpolation.h"
 #include "NodeImport.h"
-#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
 using namespace bessemer;
@@ -16,47 +15,48 @@ using Mode = Interpolation::Mode;
 using Rounding = Interpolation::Rounding;
 using Coordinates = Interpolation::Coordinates;
 
+/// What attribute `name` says, the first choice by default; fails when it is
+/// none of them.
+template <typename T>
+static FailureOr<T> readChoice(NodeImport &n, const char *name,
+                               ArrayRef<std::pair<StringRef, T>> choices) {
+  StringRef text = stringAttribute(n.node, name, choices.front().first);
+  std::string known;
+  for (auto [i, choice] : llvm::enumerate(choices)) {
+    if (choice.first == text)
+      return choice.second;
+    known += i == 0 ? "" : i + 1 < choices.size() ? ", " : " or ";
+    known += choice.first;
+  }
+  return n.fail("expected " + Twine(name) + " " + known + ", got '" + text +
+                "'");
+}
+
 /// The node's attributes; fails on those that are not supported.
 static FailureOr<Interpolation> readInterpolation(NodeImport &n) {
+  auto mode = readChoice<Mode>(n, "mode",
+                               {{"nearest", Mode::Nearest},
+                                {"linear", Mode::Linear},
+                                {"cubic", Mode::Cubic}});
+  auto rounding =
+      readChoice<Rounding>(n, "nearest_mode",
+                           {{"round_prefer_floor", Rounding::RoundPreferFloor},
+                            {"round_prefer_ceil", Rounding::RoundPreferCeil},
+                            {"floor", Rounding::Floor},
+                            {"ceil", Rounding::Ceil}});
+  auto coordinates = readChoice<Coordinates>(
+      n, "coordinate_transformation_mode",
+      {{"half_pixel", Coordinates::HalfPixel},
+       {"half_pixel_symmetric", Coordinates::HalfPixelSymmetric},
+       {"pytorch_half_pixel", Coordinates::PytorchHalfPixel},
+       {"align_corners", Coordinates::AlignCorners},
+       {"asymmetric", Coordinates::Asymmetric}});
+  if (failed(mode) || failed(rounding) || failed(coordinates))
+    return failure();
   Interpolation how;
-  StringRef mode = stringAttribute(n.node, "mode", "nearest");
-  auto knownMode = llvm::StringSwitch<std::optional<Mode>>(mode)
-                       .Case("nearest", Mode::Nearest)
-                       .Case("linear", Mode::Linear)
-                       .Case("cubic", Mode::Cubic)
-                       .Default(std::nullopt);
-  if (!knownMode)
-    return n.fail("expected mode 'nearest', 'linear' or 'cubic', got '" + mode +
-                  "'");
-  how.mode = *knownMode;
-  StringRef rounding =
-      stringAttribute(n.node, "nearest_mode", "round_prefer_floor");
-  auto knownRounding =
-      llvm::StringSwitch<std::optional<Rounding>>(rounding)
-          .Case("round_prefer_floor", Rounding::RoundPreferFloor)
-          .Case("round_prefer_ceil", Rounding::RoundPreferCeil)
-          .Case("floor", Rounding::Floor)
-          .Case("ceil", Rounding::Ceil)
-          .Default(std::nullopt);
-  if (!knownRounding)
-    return n.fail("unknown nearest_mode '" + rounding + "'");
-  how.rounding = *knownRounding;
-  StringRef coordinates =
-      stringAttribute(n.node, "coordinate_transformation_mode", "half_pixel");
-  auto knownCoordinates =
-      llvm::StringSwitch<std::optional<Coordinates>>(coordinates)
-          .Case("half_pixel", Coordinates::HalfPixel)
-          .Case("half_pixel_symmetric", Coordinates::HalfPixelSymmetric)
-          .Case("pytorch_half_pixel", Coordinates::PytorchHalfPixel)
-          .Case("align_corners", Coordinates::AlignCorners)
-          .Case("asymmetric", Coordinates::Asymmetric)
-          .Default(std::nullopt);
-  if (!knownCoordinates)
-    return n.fail("expected coordinate_transformation_mode half_pixel, "
-                  "half_pixel_symmetric, pytorch_half_pixel, align_corners or "
-                  "asymmetric, got '" +
-                  coordinates + "'");
-  how.coordinates = *knownCoordinates;
+  how.mode = *mode;
+  how.rounding = *rounding;
+  how.coordinates = *coordinates;
   how.cubicA = floatAttribute(n.node, "cubic_coeff_a", -0.75f);
   how.excludeOutside = intAttribute(n.node, "exclude_outside", 0) != 0;
   how.antialias = intAttribute(n.node, "antialias", 0) != 0;
@@ -85,6 +85,12 @@ static bool isGiven(NodeImport &n, size_t i) {
   return n.has(i) && n.shape(i) != ArrayRef<int64_t>{0};
 }
 
+namespace {
+/// What of sizes that do not keep the aspect ratio: use them, or the scale of
+/// the axis that makes the result fit into them or cover them.
+enum class Policy { Stretch, NotLarger, NotSmaller };
+} // namespace
+
 /// The scales from sizes, all equal when the aspect ratio is kept.
 static LogicalResult resampleToSizes(NodeImport &n, ArrayRef<int64_t> axes,
                                      SmallVectorImpl<Resampling> &result) {
@@ -94,10 +100,12 @@ static LogicalResult resampleToSizes(NodeImport &n, ArrayRef<int64_t> axes,
   if (sizes->size() != axes.size())
     return n.fail("expected " + Twine(axes.size()) + " sizes, got " +
                   Twine(sizes->size()));
-  StringRef policy =
-      stringAttribute(n.node, "keep_aspect_ratio_policy", "stretch");
-  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
-    return n.fail("unknown keep_aspect_ratio_policy '" + policy + "'");
+  auto policy = readChoice<Policy>(n, "keep_aspect_ratio_policy",
+                                   {{"stretch", Policy::Stretch},
+                                    {"not_larger", Policy::NotLarger},
+                                    {"not_smaller", Policy::NotSmaller}});
+  if (failed(policy))
+    return failure();
   // Of output to input, the ratio that all axes get.
   std::optional<std::pair<double, double>> common;
   for (auto [axis, size] : llvm::zip_equal(axes, *sizes)) {
@@ -107,10 +115,10 @@ static LogicalResult resampleToSizes(NodeImport &n, ArrayRef<int64_t> axes,
     auto input = static_cast<double>(n.shape(0)[axis]);
     result[axis] = {n.shape(0)[axis], size, output, input};
     bool isSmaller = common && output * common->second < common->first * input;
-    if (!common || isSmaller == (policy == "not_larger"))
+    if (!common || isSmaller == (*policy == Policy::NotLarger))
       common = {output, input};
   }
-  if (policy == "stretch" || !common)
+  if (*policy == Policy::Stretch || !common)
     return success();
   for (int64_t axis : axes) {
     auto input = static_cast<double>(n.shape(0)[axis]);
