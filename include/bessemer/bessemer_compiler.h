@@ -2,6 +2,9 @@
 //
 // The compiler behind a C interface, so that `bessemer` and the Python package
 // open libbessemer_compiler.so only when they compile or export.
+//
+// No null pointer is followed: a call without options or without a place for
+// the result fails with BSC_USAGE_ERROR, and a null result holds nothing.
 
 #ifndef BESSEMER_COMPILER_H
 #define BESSEMER_COMPILER_H

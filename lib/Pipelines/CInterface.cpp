@@ -6,6 +6,7 @@
 #include "bessemer/Pipelines/Compile.h"
 
 #include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 
 struct bsc_result {
@@ -20,10 +21,19 @@ struct bsc_result {
 
 /// Runs `body` with a fresh result; nothing it throws leaves the library.
 template <typename Body>
-static int guarded(bsc_result **out, const Body &body) {
-  auto *result = new bsc_result;
+static int guarded(const char *optionsJson, bsc_result **out,
+                   const Body &body) {
+  if (!out)
+    return BSC_USAGE_ERROR;
+  auto *result = new (std::nothrow) bsc_result;
+  *out = result;
+  if (!result)
+    return BSC_INTERNAL_ERROR;
   try {
-    body(*result);
+    if (optionsJson)
+      body(*result);
+    else
+      result->fail(BSC_USAGE_ERROR, "options: expected a pointer, got NULL");
   } catch (const std::exception &problem) {
     result->fail(BSC_INTERNAL_ERROR,
                  std::string("internal error: ") + problem.what());
@@ -34,13 +44,12 @@ static int guarded(bsc_result **out, const Body &body) {
     result->warnings += line + "\n";
   for (const std::string &line : result->result.errors)
     result->error += (result->error.empty() ? "" : "\n") + line;
-  *out = result;
   return result->result.status;
 }
 
 int bsc_compile(const char *optionsJson, const void *modelBytes,
                 size_t modelSize, bsc_result **out) {
-  return guarded(out, [&](bsc_result &result) {
+  return guarded(optionsJson, out, [&](bsc_result &result) {
     std::string error;
     auto options = bessemer::parseCompileOptions(optionsJson, error);
     if (!options)
@@ -54,7 +63,7 @@ int bsc_compile(const char *optionsJson, const void *modelBytes,
 
 int bsc_export(const char *optionsJson, const void *artifactBytes,
                size_t artifactSize, bsc_result **out) {
-  return guarded(out, [&](bsc_result &result) {
+  return guarded(optionsJson, out, [&](bsc_result &result) {
     auto options = nlohmann::json::parse(optionsJson, nullptr, false);
     auto text = [&](const char *key) {
       return options.is_object() && options.contains(key) &&
@@ -79,21 +88,22 @@ int bsc_export(const char *optionsJson, const void *artifactBytes,
 }
 
 const void *bsc_result_artifact(const bsc_result *result, size_t *size) {
-  const std::string &artifact = result->result.artifact;
-  *size = artifact.size();
-  return artifact.empty() ? nullptr : artifact.data();
+  size_t bytes = result ? result->result.artifact.size() : 0;
+  if (size)
+    *size = bytes;
+  return bytes ? result->result.artifact.data() : nullptr;
 }
 
 const char *bsc_result_text(const bsc_result *result) {
-  return result->result.text.c_str();
+  return result ? result->result.text.c_str() : "";
 }
 
 const char *bsc_result_warnings(const bsc_result *result) {
-  return result->warnings.c_str();
+  return result ? result->warnings.c_str() : "";
 }
 
 const char *bsc_result_error(const bsc_result *result) {
-  return result->error.c_str();
+  return result ? result->error.c_str() : "";
 }
 
 void bsc_result_free(bsc_result *result) { delete result; }
