@@ -27,7 +27,10 @@ constexpr auto workerPatience = std::chrono::microseconds(100);
 /// How long the caller looks out for a worker's chunk before it gives its core
 /// away, perhaps to that worker.
 constexpr auto callerPatience = std::chrono::microseconds(50);
-constexpr uint32_t longestWakePause = 64;
+/// Waking costs the caller some 10 us, so that it is at most a tenth of what it
+/// does, and a hundredth once that has not helped several times.
+constexpr Clock::duration firstWakePause = std::chrono::microseconds(100);
+constexpr Clock::duration longestWakePause = std::chrono::microseconds(1600);
 
 /// The first chunk of a thread's share.
 int64_t firstChunk(int share, int threads, int64_t chunks) {
@@ -143,10 +146,8 @@ void ThreadPool::wakeWorkers() {
   woke = false;
   if (sleepers.load() == 0)
     return;
-  if (launchesUntilWake > 0) {
-    --launchesUntilWake;
+  if (wakePause > Clock::duration::zero() && Clock::now() < nextWake)
     return;
-  }
   launches.notify_all();
   woke = true;
 }
@@ -190,10 +191,10 @@ unsigned ThreadPool::claimFrom(int share, int thread) {
 
 void ThreadPool::awaitWorkers(uint32_t claimed) {
   if (claimed > 0) {
-    wakePause = 0;
+    wakePause = Clock::duration::zero();
   } else if (woke) {
-    wakePause = std::min(2 * wakePause + 1, longestWakePause);
-    launchesUntilWake = wakePause;
+    wakePause = std::clamp(2 * wakePause, firstWakePause, longestWakePause);
+    nextWake = Clock::now() + wakePause;
   }
   auto allDone = [&] {
     return finished.load(std::memory_order_acquire) == claimed;

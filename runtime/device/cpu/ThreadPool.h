@@ -5,6 +5,7 @@
 #include "bessemer/runtime/Status.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -75,9 +76,10 @@ private:
   // The caller's own.
   alignas(64) uint64_t launch = 0;
   /// Launches that did not need the workers they woke lengthen the pause
-  /// until sleepers are woken again.
-  uint32_t wakePause = 0;
-  uint32_t launchesUntilWake = 0;
+  /// until sleepers are woken again. It is a time, so that launches that last
+  /// longer than it always wake them.
+  std::chrono::steady_clock::duration wakePause{};
+  std::chrono::steady_clock::time_point nextWake{};
   bool woke = false;
 
   int threads = 1;

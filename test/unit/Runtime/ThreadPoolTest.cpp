@@ -94,7 +94,7 @@ TEST(ThreadPool, WaitsForClaimedChunksAndWakesSleepers) {
     std::this_thread::sleep_for(20ms);
     const int before = shared.byWorkers;
     // A launch lasts 32 ms on one thread; a worker may need several to be
-    // scheduled, as sleepers are not woken at every launch.
+    // scheduled.
     for (int launch = 0; launch < 200 && shared.byWorkers == before; ++launch) {
       pool->run(slowChunk, buffers, 32, nullptr);
       ASSERT_EQ(shared.ended, shared.started);
@@ -103,6 +103,26 @@ TEST(ThreadPool, WaitsForClaimedChunksAndWakesSleepers) {
   }
   // Signals are for the program's threads.
   EXPECT_TRUE(::sigismember(&shared.workersMask, SIGINT));
+}
+
+TEST(ThreadPool, WakesSleepersForLongLaunchesAfterShortOnes) {
+  auto pool = makePool(2);
+  std::vector<uint64_t> counts(1);
+  // One tile each, which the caller has done before a worker is awake: waking
+  // for those does not help.
+  for (uint64_t launch = 1; launch <= 100; ++launch) {
+    std::this_thread::sleep_for(300us);
+    void *buffers[] = {counts.data(), reinterpret_cast<void *>(launch)};
+    pool->run(countTiles, buffers, 1, nullptr);
+  }
+  Shared shared;
+  void *buffers[] = {&shared};
+  int launches = 0;
+  for (; launches < 200 && shared.byWorkers == 0; ++launches)
+    pool->run(slowChunk, buffers, 32, nullptr);
+  // Each lasts 32 ms alone, which is longer than the longest pause: every
+  // launch wakes the worker, unless the machine has no core for it.
+  EXPECT_LE(launches, 10);
 }
 
 TEST(ThreadPool, ForkedChildRunsAlone) {
