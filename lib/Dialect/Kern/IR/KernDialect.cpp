@@ -63,14 +63,5 @@ unsigned UpdateOp::getMomentsPerParameter() {
   return getMoments().size() / getParameters().size();
 }
 
-int64_t UpdateOp::getTileCount() {
-  int64_t tiles = 0;
-  for (Value parameter : getParameters())
-    tiles += llvm::divideCeil(
-        cast<RankedTensorType>(parameter.getType()).getNumElements(),
-        getChunk());
-  return tiles;
-}
-
 /// An empty builder body in the .td is only a declaration.
 void YieldOp::build(OpBuilder &, OperationState &) {}

@@ -309,8 +309,6 @@ def Kern_UpdateOp : Kern_KernelOp<"update", [SingleBlock, IsolatedFromAbove, Att
   let extraClassDeclaration = [{
     /// Moments per parameter.
     unsigned getMomentsPerParameter();
-    /// Tiles over all parameters: sum of ceil(elements / chunk).
-    int64_t getTileCount();
   }];
 }
 
