@@ -250,20 +250,21 @@ bool Compilation::import() {
 
 void Compilation::buildTraining(OpPassManager &manager) {
   const ExtensionPoints &points = plugins.points;
+  auto add = [&](ExtensionPoint point) {
+    return [&points, point](OpPassManager &manager) {
+      points.build(point, manager);
+    };
+  };
   if (options.hasLoss) {
-    manager.addPass(createGraphBuildFunctions(options.training));
-    points.build(ExtensionPoint::BeforeAutodiff, manager);
-    manager.addPass(createGraphDifferentiate());
-    if (options.training.accumulate > 1)
-      manager.addPass(createGraphAccumulate({options.training.accumulate}));
-    manager.addPass(createGraphBuildUpdate(options.training));
-    points.build(ExtensionPoint::AfterAutodiff, manager);
+    buildTrainingPipeline(manager, options.training,
+                          add(ExtensionPoint::BeforeAutodiff),
+                          add(ExtensionPoint::AfterAutodiff));
   } else {
     GraphBuildFunctionsOptions inference;
     inference.inference = true;
     manager.addPass(createGraphBuildFunctions(inference));
+    manager.addPass(createGraphVerify());
   }
-  manager.addPass(createGraphVerify());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }
@@ -282,11 +283,10 @@ void Compilation::buildFusion(OpPassManager &manager) {
   if (!options.injectPass.empty())
     (void)injectPass(manager); // was checked
   plugins.points.build(ExtensionPoint::BeforeFusion, manager);
-  buildFusionPipeline(manager, {/*winograd=*/!options.strict},
-                      [&](OpPassManager &manager) {
-                        plugins.points.build(ExtensionPoint::AfterFusion,
-                                             manager);
-                      });
+  buildFusionPipeline(
+      manager, {/*winograd=*/!options.strict}, [&](OpPassManager &manager) {
+        plugins.points.build(ExtensionPoint::AfterFusion, manager);
+      });
 }
 
 bool Compilation::fuse() {

@@ -93,17 +93,6 @@ LogicalResult bessemer::verifyGraphLevel(ModuleOp module) {
   return success();
 }
 
-LogicalResult bessemer::buildTrainingFunctions(ModuleOp module,
-                                               const TrainingOptions &options) {
-  auto report = [&](const Twine &message) { module.emitError(message); };
-  return success(succeeded(verifyOptions(options, report)) &&
-                 succeeded(buildFunctions(module, options)) &&
-                 succeeded(differentiate(module)) &&
-                 succeeded(accumulateGradients(module, options.accumulate)) &&
-                 succeeded(buildUpdate(module, options)) &&
-                 succeeded(verifyGraphLevel(module)));
-}
-
 //===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//

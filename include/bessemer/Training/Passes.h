@@ -22,6 +22,13 @@ createGraphBuildFunctions(const TrainingOptions &options);
 std::unique_ptr<mlir::Pass>
 createGraphBuildUpdate(const TrainingOptions &options);
 
+/// From `@model` to the functions that train it: all passes in their order,
+/// and around autodiff what the callbacks add.
+void buildTrainingPipeline(
+    mlir::OpPassManager &manager, const TrainingOptions &options,
+    llvm::function_ref<void(mlir::OpPassManager &)> addBeforeAutodiff = {},
+    llvm::function_ref<void(mlir::OpPassManager &)> addAfterAutodiff = {});
+
 } // namespace bessemer
 
 #endif // BESSEMER_TRAINING_PASSES_H

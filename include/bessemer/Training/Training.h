@@ -51,11 +51,6 @@ llvm::LogicalResult verifyGraphLevel(mlir::ModuleOp module);
 /// Replaces `@model` by `@predict` alone, for a model that is not trained.
 llvm::LogicalResult buildInferenceFunctions(mlir::ModuleOp module);
 
-/// All steps of training in order. Errors are diagnostics at the op or the
-/// module.
-llvm::LogicalResult buildTrainingFunctions(mlir::ModuleOp module,
-                                           const TrainingOptions &options);
-
 } // namespace bessemer
 
 #endif // BESSEMER_TRAINING_TRAINING_H

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Training steps against PyTorch: the cases of test/Training/make_goldens.py,
-// built by buildTrainingFunctions and taken by the reference evaluator.
+// built by the stage's passes and taken by the reference evaluator.
 
 #include "../Goldens.h"
+#include "RunTraining.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Reference/Evaluator.h"
-#include "bessemer/Training/Training.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include <cmath>
@@ -93,8 +93,7 @@ protected:
     if (!module)
       return nullptr;
     TrainingOptions options = optionsOf(*golden().getObject("options"));
-    if (failed(buildTrainingFunctions(*module, options)) ||
-        failed(verify(*module)))
+    if (failed(test::runTraining(*module, options)) || failed(verify(*module)))
       return nullptr;
     return module;
   }

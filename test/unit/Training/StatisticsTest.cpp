@@ -3,9 +3,9 @@
 // Dropout's statistics, counters, and that training mode is only in
 // `@train_step`.
 
+#include "RunTraining.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Reference/Evaluator.h"
-#include "bessemer/Training/Training.h"
 #include "mlir/Parser/Parser.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ protected:
     auto module = parseSourceString<ModuleOp>(text, &context);
     TrainingOptions options;
     options.loss = LossKind::Mse;
-    if (!module || failed(buildTrainingFunctions(*module, options)))
+    if (!module || failed(test::runTraining(*module, options)))
       return nullptr;
     return module;
   }

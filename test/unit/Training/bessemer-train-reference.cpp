@@ -15,7 +15,7 @@
 #include "bessemer/Import/Import.h"
 #include "bessemer/Pipelines/Register.h"
 #include "bessemer/Reference/Evaluator.h"
-#include "bessemer/Training/Training.h"
+#include "bessemer/Training/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -105,14 +105,12 @@ int main(int argc, char **argv) {
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(context, request);
-  if (failed(buildTrainingFunctions(*module, optionsOf(request))))
-    fail("training failed");
-  if (request.getString("level") == "kern") {
-    mlir::PassManager manager(&context);
+  mlir::PassManager manager(&context);
+  buildTrainingPipeline(manager, optionsOf(request));
+  if (request.getString("level") == "kern")
     buildFusionPipeline(manager);
-    if (failed(manager.run(*module)))
-      fail("fusion failed");
-  }
+  if (failed(manager.run(*module)))
+    fail("training failed");
 
   auto function = module->lookupSymbol<mlir::func::FuncOp>("train_step");
   FailureOr<reference::States> states = reference::initialStates(*module);
@@ -152,9 +150,8 @@ int main(int argc, char **argv) {
     raw_fd_ostream os(folder + "/" + std::to_string(i) + ".bin", code);
     const Tensor &tensor = state.second;
     for (int64_t k = 0; k < tensor.size(); ++k) {
-      double value = tensor.isFloat()
-                         ? tensor.floats[k]
-                         : static_cast<double>(tensor.integers[k]);
+      double value = tensor.isFloat() ? tensor.floats[k]
+                                      : static_cast<double>(tensor.integers[k]);
       os.write(reinterpret_cast<const char *>(&value), sizeof(value));
     }
   }
