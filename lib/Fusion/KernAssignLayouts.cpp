@@ -145,7 +145,6 @@ public:
   }
 
   bool contains(Value value) const { return chosen.contains(value); }
-  size_t size() const { return chosen.size(); }
   bool touches(Operation *op) const {
     return llvm::any_of(op->getOperands(),
                         [&](Value v) { return contains(v); }) ||
@@ -400,7 +399,6 @@ struct KernAssignLayouts
   void runOnOperation() override {
     for (Block &block : getOperation().getBody()) {
       Choice choice(block);
-      blocked += choice.size();
       Blocking(choice).run(block);
       if (winograd)
         for (auto conv : block.getOps<kern::ConvOp>())

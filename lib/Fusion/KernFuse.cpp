@@ -136,8 +136,6 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
         user->replaceAllUsesWith(merged->getResults());
         user->erase();
       }
-      duplicated += users.size() - 1;
-      ++merged;
       next = op->getNextNode(); // a user may have been next
       op->erase();
       changed = true;
@@ -392,7 +390,6 @@ struct KernFuse : bessemer::impl::KernFuseBase<KernFuse> {
     c->replaceAllUsesWith(mergedOp->getResults().drop_front(plan.kept.size()));
     c->erase();
     p->erase();
-    ++merged;
     return mergedOp;
   }
 };

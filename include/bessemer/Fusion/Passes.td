@@ -171,10 +171,6 @@ def KernFuse : Pass<"kern-fuse", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::bessemer::kern::KernDialect",
                            "::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"merged", "merged", "Number of merged pairs of kernels">,
-    Statistic<"duplicated", "duplicated", "Number of producers duplicated">
-  ];
 }
 
 def KernAssignLayouts : Pass<"kern-assign-layouts", "::mlir::func::FuncOp"> {
@@ -211,9 +207,6 @@ def KernAssignLayouts : Pass<"kern-assign-layouts", "::mlir::func::FuncOp"> {
   let options = [
     Option<"winograd", "winograd", "bool", "true",
            "Allow Winograd's algorithm, which rounds a little more">
-  ];
-  let statistics = [
-    Statistic<"blocked", "blocked", "Number of images in blocks">
   ];
   let dependentDialects = ["::bessemer::kern::KernDialect",
                            "::mlir::tensor::TensorDialect"];
