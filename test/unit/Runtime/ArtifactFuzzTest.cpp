@@ -2,12 +2,12 @@
 // Mutants of an artifact whose hash fits, so that they get to the checks behind
 // it: each is loaded or refused with one line, and a session of one that loads
 // can be made. Their kernels are what the file says, so none is run.
+#include "../Random.h"
 #include "TestArtifact.h"
 
 #include <bit>
 #include <chrono>
 #include <cstring>
-#include <random>
 
 using namespace bessemer::test;
 using namespace bessemer::runtime;
@@ -15,10 +15,6 @@ using bessemer::format::ArtifactPrefix;
 using Type = bessemer::format::ElementType;
 
 namespace {
-
-using Random = std::mt19937;
-
-size_t below(Random &random, size_t bound) { return random() % bound; }
 
 /// One of every kind of command, arena, state and blob.
 std::string makeFile() {

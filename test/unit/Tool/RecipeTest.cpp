@@ -2,18 +2,15 @@
 // Damaged recipes: each is read or refused with one line; none crashes, hangs
 // or throws.
 #include "Recipe.h"
+#include "../MutateText.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
-#include <random>
 
+using namespace bessemer::test;
 using namespace bessemer::tool;
 
 namespace {
-
-using Random = std::mt19937;
-
-size_t below(Random &random, size_t bound) { return random() % bound; }
 
 constexpr std::string_view recipes[] = {
     "loss: cross_entropy\noptimizer: {kind: adamw, lr: 0.001, betas: [0.9, "
@@ -78,28 +75,13 @@ void mutateLines(std::string &text, Random &random) {
     text += line;
 }
 
+constexpr TextFormat yaml{tokens, "[{-&\t ", 20000};
+
 void mutate(std::string &text, Random &random) {
-  size_t at = below(random, text.size() + 1);
-  switch (below(random, 8)) {
-  case 0:
-    text.resize(at);
-    return;
-  case 1:
-    if (at < text.size())
-      text[at] = static_cast<char>(random());
-    return;
-  case 2:
-    // Deeper than any parser should recurse.
-    text.insert(at,
-                std::string(1 + below(random, 20000), "[{-&\t "[random() % 6]));
-    return;
-  case 3:
-  case 4:
+  if (below(random, 4) == 0)
     mutateLines(text, random);
-    return;
-  default:
-    text.insert(at, tokens[below(random, std::size(tokens))]);
-  }
+  else
+    mutateText(text, yaml, random);
 }
 
 } // namespace

@@ -2,13 +2,13 @@
 // Mutants of a checkpoint's two files: each is loaded or refused with one line,
 // and a refused one leaves the session as it was. Lengths and hashes are made
 // to fit in most of them, so that they get to the checks behind.
+#include "../../MutateText.h"
 #include "TrainedArtifact.h"
 #include "bessemer/runtime/Checkpoint.h"
 
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <random>
 
 using namespace bessemer::test;
 using namespace bessemer::runtime;
@@ -16,10 +16,6 @@ using namespace bessemer::runtime;
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Random = std::mt19937;
-
-size_t below(Random &random, size_t bound) { return random() % bound; }
-
 constexpr std::string_view tokens[] = {"{",
                                        "}",
                                        "[",
@@ -49,33 +45,7 @@ constexpr std::string_view tokens[] = {"{",
                                        " ",
                                        "\xff"};
 
-void mutateText(std::string &text, Random &random) {
-  size_t at = below(random, text.size() + 1);
-  switch (below(random, 7)) {
-  case 0:
-    text.resize(at);
-    return;
-  case 1:
-    if (at < text.size())
-      text[at] = static_cast<char>(random());
-    return;
-  case 2:
-    // Deeper than a reader should recurse.
-    text.insert(at, std::string(1 + below(random, 200000), "[{"[random() % 2]));
-    return;
-  case 3:
-    if (at < text.size())
-      text.erase(at, 1 + below(random, 12));
-    return;
-  case 4: {
-    size_t from = below(random, text.size() + 1);
-    text.insert(at, text.substr(from, below(random, 40)));
-    return;
-  }
-  default:
-    text.insert(at, tokens[below(random, std::size(tokens))]);
-  }
-}
+constexpr TextFormat jsonText{tokens, "[{", 200000};
 
 /// A value anywhere in the object, replaced.
 void mutateJson(Json &json, Random &random) {
@@ -116,7 +86,7 @@ std::string mutateState(const std::string &whole, Random &random) {
   switch (below(random, 4)) {
   case 0: {
     std::string mutant = whole;
-    mutateText(mutant, random);
+    mutateText(mutant, jsonText, random);
     return mutant;
   }
   case 1: {
@@ -127,7 +97,7 @@ std::string mutateState(const std::string &whole, Random &random) {
   }
   default:
     for (size_t i = 0, end = 1 + below(random, 3); i < end; ++i)
-      mutateText(head, random);
+      mutateText(head, jsonText, random);
   }
   length = head.size();
   std::string mutant(sizeof length, '\0');
@@ -139,7 +109,7 @@ std::string mutateTrainer(const std::string &whole, Random &random) {
   std::string mutant = whole;
   if (below(random, 3) == 0) {
     for (size_t i = 0, end = 1 + below(random, 3); i < end; ++i)
-      mutateText(mutant, random);
+      mutateText(mutant, jsonText, random);
     return mutant;
   }
   Json json = Json::parse(whole);
