@@ -5,10 +5,12 @@
 A folder per harness. Artifacts are compiled from the golden models, so this runs with an ordinary build's Python package;
 the other seeds need numpy only."""
 
+import glob
 import gzip
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import sys
@@ -17,6 +19,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDENS = os.path.join(os.path.dirname(HERE), "e2e", "goldens")
+IMPORT_TESTS = os.path.join(os.path.dirname(HERE), "Import")
 # Of the golden models, the small ones.
 MODELS = ("mlp_mse", "mlp_cross_entropy", "nll")
 
@@ -105,6 +108,21 @@ def model_seeds(folder):
         program.save(saved)
 
 
+def text_model_seeds(folder):
+    """The models of the importer's tests, valid and not."""
+    import onnx
+    write = writer(folder, "onnx")
+    for path in sorted(glob.glob(os.path.join(IMPORT_TESTS, "*.onnxtxt"))):
+        with open(path) as file:
+            parts = re.split(r"^#--- .*$", file.read(), flags=re.MULTILINE)
+        for i, part in enumerate(parts):
+            try:
+                model = onnx.parser.parse_model(part)
+            except onnx.parser.ParseError:
+                continue  # the lines in front of a test's parts
+            write(f"{os.path.basename(path)}.{i}", model.SerializeToString())
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: make_seeds.py FOLDER")
@@ -112,6 +130,7 @@ def main():
     data_seeds(folder)
     checkpoint_seeds(folder)
     text_seeds(folder)
+    text_model_seeds(folder)
     model_seeds(folder)
 
 
