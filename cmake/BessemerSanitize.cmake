@@ -12,6 +12,14 @@ if(BESSEMER_SANITIZE)
   # Clang reads a type before the entry of what a pointer calls; our kernels have
   # none.
   add_compile_options($<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND BESSEMER_SANITIZE MATCHES "address")
+    # One runtime for the programs, the libraries and a Python that preloads it.
+    # It must be loaded before what it watches, so it is the first on the line.
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.asan-x86_64.so
+      OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE sanitizer_runtime)
+    get_filename_component(sanitizer_folder ${sanitizer_runtime} DIRECTORY)
+    add_link_options(-shared-libasan ${sanitizer_runtime} -Wl,-rpath,${sanitizer_folder})
+  endif()
 endif()
 if(BESSEMER_BUILD_FUZZERS)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
