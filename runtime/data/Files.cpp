@@ -50,19 +50,27 @@ std::string parentOf(const std::string &path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// Writes `file`; errors name `path`.
+Status writeAndSync(const std::string &file,
+                    std::span<const std::span<const std::byte>> pieces,
+                    const std::string &path) {
+  Descriptor opened(
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (opened.fd < 0)
+    return systemError(path, "create");
+  for (std::span<const std::byte> piece : pieces)
+    BESSEMER_RETURN_IF_ERROR(writeAll(opened.fd, piece, path));
+  // EINVAL: a pipe or a device, which has nothing to sync.
+  if (::fsync(opened.fd) != 0 && errno != EINVAL)
+    return systemError(path, "sync");
+  return {};
+}
+
 } // namespace
 
 Status writeFileSynced(const std::string &path,
                        std::span<const std::span<const std::byte>> pieces) {
-  Descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.fd < 0)
-    return systemError(path, "create");
-  for (std::span<const std::byte> piece : pieces)
-    BESSEMER_RETURN_IF_ERROR(writeAll(file.fd, piece, path));
-  if (::fsync(file.fd) != 0)
-    return systemError(path, "sync");
-  return {};
+  return writeAndSync(path, pieces, path);
 }
 
 Status syncDirectory(const std::string &path) {
@@ -96,15 +104,30 @@ Status createDirectories(const std::string &path) {
 
 Status writeFileAtomically(const std::string &path,
                            std::span<const std::span<const std::byte>> pieces) {
-  std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  Status status = writeFileSynced(temporary, pieces);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+  if (path.empty())
+    return Status::invalidInput("expected a file to write, got an empty name");
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::directory)
+    return Status::invalidInput(path + ": expected a file, got a directory");
+  const bool exists = std::filesystem::exists(path, error);
+  // A device or a pipe takes what is written; a rename would replace it.
+  if (exists && kind != std::filesystem::file_type::regular)
+    return writeAndSync(path, pieces, path);
+  // So it would a link: the new file takes the place of what that leads to.
+  const std::string target =
+      exists ? std::filesystem::canonical(path, error).string() : path;
+  if (error)
+    return Status::invalidInput(path + ": cannot find: " + error.message());
+  std::string temporary = target + ".tmp" + std::to_string(::getpid());
+  Status status = writeAndSync(temporary, pieces, path);
+  if (status.ok() && ::rename(temporary.c_str(), target.c_str()) != 0)
     status = systemError(path, "rename the new file to it");
   if (!status.ok()) {
     ::unlink(temporary.c_str());
     return status;
   }
-  return syncDirectory(parentOf(path));
+  return syncDirectory(parentOf(target));
 }
 
 Status writeFileAtomically(const std::string &path, std::string_view text) {

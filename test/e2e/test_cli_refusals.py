@@ -7,7 +7,9 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
+import stat
 import struct
 import subprocess
 
@@ -237,9 +239,11 @@ def test_a_read_only_directory_keeps_the_checkpoint(cli, program, data, tmp_path
         os.chmod(run, 0o755)
 
 
+BINARY = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
+
+
 def start(command):
-    binary = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
-    process = subprocess.Popen([binary, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([BINARY, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in process.stdout:
         if "checkpoint" in line:
             return process
@@ -333,3 +337,41 @@ def test_a_bad_checkpoint_folder_is_known_before_training(cli, program, data, tm
         # The level that cannot be made is named.
         expect(result, INPUT, str(folder).removesuffix("/below"))
         assert "step" not in result.stdout
+
+
+def test_outputs_that_are_no_files(cli, model, program, tmp_path):
+    compile = ["compile", model, *COMPILE, "-o"]
+    expect(cli(*compile, "/dev/full"), INPUT, "/dev/full: cannot write: No space left on device")
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+    expect(cli(*compile, tmp_path), INPUT, "expected a file, got a directory")
+    os.symlink("m.bsm", tmp_path / "link.bsm")
+    before = program.read_bytes()
+    program.write_bytes(b"")
+    ok(cli(*compile, tmp_path / "link.bsm"))
+    assert os.path.islink(tmp_path / "link.bsm") and program.read_bytes() == before
+
+
+def test_a_full_standard_output(program):
+    with open("/dev/full", "w") as full:
+        expect(subprocess.run([BINARY, "inspect", program], stdout=full, stderr=subprocess.PIPE, text=True), INPUT,
+               "standard output: cannot write: No space left on device")
+
+
+def test_closed_standard_files_are_no_others(model, program, tmp_path):
+    """The artifact would be the first file opened, and take what is printed."""
+    command = [BINARY, "compile", model, *COMPILE, "-o", tmp_path / "closed.bsm"]
+    assert subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', *command]).returncode == 0
+    assert (tmp_path / "closed.bsm").read_bytes() == program.read_bytes()
+
+
+def test_names_that_are_no_text(cli, model, data, tmp_path):
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    shutil.copy(model, odd + ".onnx")
+    expect(cli("compile", odd + ".onnx", "-o", tmp_path / "m.bsm", *COMPILE), USAGE, "model: expected text in UTF-8")
+    expect(cli("compile", model, "-o", tmp_path / "m.bsm", "--freeze", os.fsdecode(b"\xfe"), *COMPILE), USAGE,
+           "freeze: expected text in UTF-8")
+    # Names that only the system sees are bytes.
+    shutil.copy(data, odd + ".npz")
+    ok(cli("compile", model, "-o", odd + ".bsm", *COMPILE))
+    ok(cli("train", odd + ".bsm", "--data", odd + ".npz", "--steps", "2", "--checkpoint-dir", odd))
+    ok(cli("inspect", odd + ".bsm", "--json"))

@@ -32,7 +32,7 @@ Expected<int> run(const Arguments &arguments) {
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   if (!compiler)
     return compiler.status();
-  Expected<CompilerResult> result = (*compiler)->compile(options.dump());
+  Expected<CompilerResult> result = (*compiler)->compile(options);
   if (!result)
     return result.status();
   if (emit) {

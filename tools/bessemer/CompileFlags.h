@@ -2,15 +2,12 @@
 // Flags that are fixed when a model is compiled.
 #pragma once
 
+#include "Json.h"
 #include "Subcommand.h"
 
 #include "bessemer/runtime/Program.h"
 
-#include <nlohmann/json.hpp>
-
 namespace bessemer::tool {
-
-using Json = nlohmann::ordered_json;
 
 /// What is trained and how; also flags of `train`.
 std::span<const Flag> trainingFlags();

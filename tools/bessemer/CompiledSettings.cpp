@@ -36,7 +36,8 @@ public:
     if (sameSetting(std::string(*compiled), given))
       return {};
     return differs(key + " " + std::string(*compiled),
-                   given.is_string() ? given.get<std::string>() : given.dump());
+                   given.is_string() ? given.get<std::string>()
+                                     : printable(given));
   }
 
   /// A program without running statistics does not record a formula.

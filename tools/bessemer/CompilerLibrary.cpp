@@ -87,18 +87,36 @@ Expected<CompilerResult> CompilerLibrary::finish(int status,
   return Status(code, std::move(message));
 }
 
-Expected<CompilerResult>
-CompilerLibrary::compile(const std::string &options) const {
+/// The options as the compiler takes them. Paths and names are bytes to the
+/// system, JSON is text.
+static Expected<std::string> textOf(const Json &options) {
+  for (const auto &[key, value] : options.items())
+    try {
+      (void)value.dump();
+    } catch (const Json::type_error &) {
+      return Status::usage(key + ": expected text in UTF-8, got " +
+                           printable(value));
+    }
+  return options.dump();
+}
+
+Expected<CompilerResult> CompilerLibrary::compile(const Json &options) const {
+  Expected<std::string> text = textOf(options);
+  if (!text)
+    return text.status();
   bsc_result *result = nullptr;
-  int status = symbols.compile(options.c_str(), nullptr, 0, &result);
+  int status = symbols.compile(text->c_str(), nullptr, 0, &result);
   return finish(status, result);
 }
 
 Expected<CompilerResult>
-CompilerLibrary::exportModel(const std::string &options,
+CompilerLibrary::exportModel(const Json &options,
                              std::span<const std::byte> artifact) const {
+  Expected<std::string> text = textOf(options);
+  if (!text)
+    return text.status();
   bsc_result *result = nullptr;
-  int status = symbols.exportModel(options.c_str(), artifact.data(),
+  int status = symbols.exportModel(text->c_str(), artifact.data(),
                                    artifact.size(), &result);
   return finish(status, result);
 }

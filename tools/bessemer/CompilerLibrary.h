@@ -2,10 +2,11 @@
 // libbessemer_compiler.so, opened only when something is compiled or exported.
 #pragma once
 
+#include "Json.h"
+
 #include "bessemer/runtime/Status.h"
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
@@ -34,10 +35,9 @@ public:
   const std::string &path() const { return found; }
 
   /// Warnings go to stderr.
-  runtime::Expected<CompilerResult> compile(const std::string &options) const;
+  runtime::Expected<CompilerResult> compile(const Json &options) const;
   runtime::Expected<CompilerResult>
-  exportModel(const std::string &options,
-              std::span<const std::byte> artifact) const;
+  exportModel(const Json &options, std::span<const std::byte> artifact) const;
 
 private:
   runtime::Expected<CompilerResult> finish(int status,

@@ -44,7 +44,7 @@ Expected<int> run(const Arguments &arguments) {
   if (!compiler)
     return compiler.status();
   Expected<CompilerResult> result =
-      (*compiler)->exportModel(options.dump(), (*program)->bytes());
+      (*compiler)->exportModel(options, (*program)->bytes());
   if (!result)
     return result.status();
   std::printf("%s -> %s\n", arguments.positional.c_str(), output->c_str());

@@ -146,8 +146,8 @@ Expected<std::shared_ptr<const Program>> load(const Arguments &arguments) {
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   if (!compiler)
     return compiler.status();
-  Expected<CompilerResult> result = (*compiler)->compile(
-      compileOptions(arguments, arguments.positional).dump());
+  Expected<CompilerResult> result =
+      (*compiler)->compile(compileOptions(arguments, arguments.positional));
   if (!result)
     return result.status();
   return Program::fromBytes(result->artifact(), arguments.positional);
@@ -159,7 +159,7 @@ Expected<int> run(const Arguments &arguments) {
     return loaded.status();
   Json program = describeProgram(**loaded);
   if (arguments.has("json")) {
-    std::printf("%s\n", program.dump(2).c_str());
+    std::printf("%s\n", printable(program, 2).c_str());
     return 0;
   }
   std::printf("%s: %s, by %s, format %s\n", text(program["program"]),

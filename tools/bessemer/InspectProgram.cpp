@@ -6,7 +6,6 @@
 namespace bessemer::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using namespace runtime;
 
 /// The loader has checked the table; absent vectors mean none.

@@ -3,14 +3,14 @@
 // of.
 #pragma once
 
-#include "bessemer/runtime/Program.h"
+#include "Json.h"
 
-#include <nlohmann/json.hpp>
+#include "bessemer/runtime/Program.h"
 
 namespace bessemer::tool {
 
 /// Keys: program, producer, bytes, settings, functions, states, memory (one
 /// entry per function and target), kernels, code.
-nlohmann::ordered_json describeProgram(const runtime::Program &program);
+Json describeProgram(const runtime::Program &program);
 
 } // namespace bessemer::tool

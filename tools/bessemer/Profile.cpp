@@ -2,6 +2,7 @@
 // bessemer profile: where the time of a function goes.
 #include "CommandCost.h"
 #include "DataFlags.h"
+#include "Json.h"
 #include "Subcommand.h"
 #include "SyntheticInputs.h"
 
@@ -10,13 +11,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 namespace bessemer::tool {
 namespace {
 
 using namespace runtime;
-using Json = nlohmann::ordered_json;
 
 constexpr Flag flags[] = {
     {"function", FlagKind::Text, "NAME", "the function to call (train_step)"},
@@ -221,7 +220,7 @@ Expected<int> run(const Arguments &arguments) {
                    {"steps", steps},
                    {"median_seconds", median},
                    {"rows", jsonOf(rows)}};
-    std::printf("%s\n", object.dump(2).c_str());
+    std::printf("%s\n", printable(object, 2).c_str());
     return 0;
   }
   std::printf("%s on %s, %d threads: %ld steps, median %.3f ms\n", name.c_str(),

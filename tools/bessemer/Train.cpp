@@ -85,7 +85,7 @@ loadOrCompile(const Arguments &arguments) {
   if (!compiler)
     return compiler.status();
   Expected<CompilerResult> result =
-      (*compiler)->compile(compileOptions(arguments, path).dump());
+      (*compiler)->compile(compileOptions(arguments, path));
   if (!result)
     return result.status();
   return Program::fromBytes(result->artifact(), path);
@@ -103,8 +103,8 @@ Status keepProgram(const Arguments &arguments, const Program &program) {
     return Status::invalidInput(*directory +
                                 ": expected a folder for checkpoints");
   if (access(directory->c_str(), W_OK | X_OK) != 0)
-    return Status::invalidInput(*directory + ": cannot create checkpoints: " +
-                                std::strerror(errno));
+    return Status::invalidInput(
+        *directory + ": cannot create checkpoints: " + std::strerror(errno));
   if (!isModel(arguments.positional))
     return {};
   std::span<const std::byte> artifact = program.bytes();

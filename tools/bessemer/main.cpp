@@ -2,9 +2,12 @@
 // bessemer: compile, train and run models.
 #include "CommandLine.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <unistd.h>
 
 using namespace bessemer::tool;
@@ -32,6 +35,14 @@ static void handleBusError(int signal, siginfo_t *info, void *) {
   std::signal(signal, SIG_DFL);
 }
 
+/// Opens what the caller closed of stdin, stdout and stderr, or the first file
+/// of ours would get its number and what is printed.
+static void openStandardFiles() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0)
+      (void)::open("/dev/null", O_RDWR);
+}
+
 static void prepareSignals() {
   struct sigaction action = {};
   action.sa_sigaction = handleBusError;
@@ -42,11 +53,18 @@ static void prepareSignals() {
 }
 
 int main(int argc, char **argv) {
+  openStandardFiles();
   prepareSignals();
   try {
     Expected<int> result = dispatch(argc, argv);
-    if (result)
-      return *result;
+    if (result) {
+      // A full disk may show at the end only.
+      if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+        return *result;
+      std::fprintf(stderr, "error: standard output: cannot write: %s\n",
+                   std::strerror(errno));
+      return 1;
+    }
     std::fprintf(stderr, "error: %s\n", result.status().message().c_str());
     return static_cast<int>(result.status().code());
   } catch (const std::exception &exception) {

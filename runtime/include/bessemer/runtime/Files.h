@@ -13,7 +13,8 @@ namespace bessemer::runtime {
 
 /// Writes the pieces one after the other to a temporary file beside `path`,
 /// syncs it and renames it over `path`, so that a reader (or a crash) sees the
-/// old file or the new one.
+/// old file or the new one. A link stays and leads to the new file; what is no
+/// file (a pipe, a device) is written to.
 Status writeFileAtomically(const std::string &path,
                            std::span<const std::span<const std::byte>> pieces);
 Status writeFileAtomically(const std::string &path, std::string_view text);
