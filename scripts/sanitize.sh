@@ -36,7 +36,7 @@ export ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:detect_le
 export UBSAN_OPTIONS=print_stacktrace=1:log_path=$build/reports/undefined
 # Python is not instrumented: the sanitizers' library must be there before it.
 status=0
-PYTHONPATH=$build/python LD_PRELOAD=$(clang++-22 -print-file-name=libclang_rt.asan-x86_64.so) \
+BESSEMER_SANITIZED=1 PYTHONPATH=$build/python LD_PRELOAD=$(clang++-22 -print-file-name=libclang_rt.asan-x86_64.so) \
   "$python" scripts/run_tests.py --build "$build" "$@" || status=1
 count=$(find "$build/reports" -type f | wc -l)
 echo "$count reports of sanitizers in $build/reports"

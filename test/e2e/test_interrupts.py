@@ -81,16 +81,16 @@ def test_a_full_disk_is_lossless(folder, tmp_path):
         pytest.skip("cannot mount a small file system")
     disk = tmp_path / "disk"
     disk.mkdir()
-    flags = "--steps 8000 --checkpoint-every 400 --seed 5 --schedule cosine --threads 1"
+    flags = "--steps 80000 --checkpoint-every 4000 --seed 5 --schedule cosine --threads 1"
     script = f"""
         set -e
         mount -t tmpfs -o size=256k tmpfs {disk}
         run="{PROGRAM} train {folder}/m.bsm --data {folder}/d.npz {flags} --checkpoint-dir {disk}/run"
-        # Stops long before the last of the 8,000 steps, then finds the disk full.
-        (ulimit -t 60; $run --log-every 400 & pid=$!
+        # Stops long before the last of the 80,000 steps, then finds the disk full.
+        (ulimit -t 60; $run --log-every 4000 & pid=$!
          until grep -q '"step": [1-9]' {disk}/run/last/trainer.json 2>/dev/null; do sleep 0.01; done
          kill -INT $pid; wait $pid || test $? = 130)
-        dd if=/dev/zero of={disk}/filler bs=1k 2>/dev/null || true
+        head -c 1M /dev/zero > {disk}/filler 2>/dev/null || true
         cp -r {disk}/run {tmp_path}/before
         if $run --resume; then echo "no error" >&2; fi
         diff -r {disk}/run/last {tmp_path}/before/last
@@ -102,7 +102,7 @@ def test_a_full_disk_is_lossless(folder, tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     lines = [line for line in result.stderr.splitlines() if line.startswith("error") or "no error" in line]
     assert len(lines) == 1 and "No space left on device" in lines[0], result.stderr
-    assert train(command(folder, "--steps", 8000, "--checkpoint-every", 400, "--threads", 1), tmp_path / "whole"
+    assert train(command(folder, "--steps", 80000, "--checkpoint-every", 4000, "--threads", 1), tmp_path / "whole"
                  ).returncode == 0
     assert state_of(tmp_path / "after") == state_of(tmp_path / "whole")
     assert os.listdir(tmp_path / "after") == ["last"]
