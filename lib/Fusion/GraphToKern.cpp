@@ -243,9 +243,9 @@ static LogicalResult expandUnknownComposites(Block &block) {
     if (failed(results))
       return op->emitOpError("could not be decomposed");
     op->replaceAllUsesWith(*results);
-    // It may consist of such composites again.
-    it = before ? std::next(before->getIterator()) : block.begin();
     op->erase();
+    // It may consist of such composites again, or of nothing.
+    it = before ? std::next(before->getIterator()) : block.begin();
   }
   return success();
 }

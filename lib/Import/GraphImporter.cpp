@@ -207,8 +207,9 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
   for (auto [i, output] : llvm::enumerate(node.output()))
     if (!output.empty() && uses.count(output) && i < 32)
       used |= 1u << i;
-  NodeImport context(node, operands, used, builder,
-                     locationOf(origins.find(node)), state);
+  NodeOrigin origin = origins.find(node);
+  NodeImport context(node, origin, operands, used, builder, locationOf(origin),
+                     state);
   CustomNode customNode(context);
   if (failed(custom ? custom->import(customNode) : handler(context)))
     return fail(context.getError());

@@ -97,6 +97,35 @@ Value NodeImport::lookUpKnown(Value table, int64_t dim, ArrayRef<int64_t> keys,
       dim, /*batch=*/0);
 }
 
+/// The row of an embedding that PyTorch does not train (`padding_idx`), which
+/// ONNX has no word for.
+static std::optional<int64_t> untrainedRow(NodeImport &n, int64_t size) {
+  int64_t row = -1;
+  if (n.origin.torchOp != "aten.embedding.default" ||
+      n.origin.torchArguments.size() < 3 ||
+      StringRef(n.origin.torchArguments[2]).getAsInteger(10, row) || row < 0 ||
+      row >= size)
+    return std::nullopt;
+  return row;
+}
+
+/// `rows`, found by `indices` in dimension 0 of a table, without a gradient for
+/// row `untrained`.
+static Value stopGradientOfRow(NodeImport &n, Value rows, Value indices,
+                               int64_t untrained) {
+  Value isUntrained = arith::CmpIOp::create(
+      n.builder, n.loc, arith::CmpIPredicate::eq, indices,
+      n.splatLike(indices, static_cast<double>(untrained)));
+  auto type = cast<RankedTensorType>(rows.getType());
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(
+      0, cast<RankedTensorType>(indices.getType()).getRank()));
+  isUntrained = graph::buildBroadcast(n.builder, n.loc, isUntrained,
+                                      type.clone(n.builder.getI1Type()), dims);
+  return arith::SelectOp::create(
+      n.builder, n.loc, isUntrained,
+      graph::StopGradientOp::create(n.builder, n.loc, rows), rows);
+}
+
 static LogicalResult importGather(NodeImport &n) {
   auto axis = n.axis(intAttribute(n.node, "axis", 0), n.rank(0));
   if (failed(axis) || failed(requireIndices(n, 1)))
@@ -112,9 +141,14 @@ static LogicalResult importGather(NodeImport &n) {
   SmallVector<int64_t> shape = lookupShape(n.shape(0), *axis, n.shape(1));
   if (failed(n.requireSizes(shape)))
     return failure();
-  n.setResult(graph::GatherOp::create(n.builder, n.loc, n.type(0).clone(shape),
-                                      n.value(0), wrap(n, n.value(1), size),
-                                      *axis, /*batch=*/0));
+  Value indices = wrap(n, n.value(1), size);
+  Value result =
+      graph::GatherOp::create(n.builder, n.loc, n.type(0).clone(shape),
+                              n.value(0), indices, *axis, /*batch=*/0);
+  auto untrained = untrainedRow(n, size);
+  if (untrained && *axis == 0 && n.isFloat(0))
+    result = stopGradientOfRow(n, result, indices, *untrained);
+  n.setResult(result);
   return success();
 }
 

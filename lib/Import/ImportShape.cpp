@@ -15,7 +15,10 @@ static LogicalResult reshapeTo(NodeImport &n, ArrayRef<int64_t> shape) {
 }
 
 static LogicalResult importIdentity(NodeImport &n) {
-  n.setResult(n.value(0));
+  Value value = n.value(0);
+  if (n.origin.torchOp == "aten.detach.default" && n.isFloat(0))
+    value = graph::StopGradientOp::create(n.builder, n.loc, value);
+  n.setResult(value);
   return success();
 }
 

@@ -9,6 +9,7 @@
 
 #include "Attributes.h"
 #include "Literal.h"
+#include "Origins.h"
 #include "Sizes.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Import/CustomOp.h"
@@ -87,13 +88,14 @@ struct ListItem {
 
 class NodeImport {
 public:
-  NodeImport(const onnx::NodeProto &node, std::vector<Imported *> operands,
-             unsigned usedOutputs, mlir::OpBuilder &builder, mlir::Location loc,
-             ImportState &state)
-      : node(node), builder(builder), loc(loc), state(state),
+  NodeImport(const onnx::NodeProto &node, const NodeOrigin &origin,
+             std::vector<Imported *> operands, unsigned usedOutputs,
+             mlir::OpBuilder &builder, mlir::Location loc, ImportState &state)
+      : node(node), origin(origin), builder(builder), loc(loc), state(state),
         operands(std::move(operands)), usedOutputs(usedOutputs) {}
 
   const onnx::NodeProto &node;
+  const NodeOrigin &origin;
   mlir::OpBuilder &builder;
   mlir::Location loc;
   ImportState &state;

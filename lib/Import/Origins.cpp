@@ -31,6 +31,25 @@ static void parseStackTrace(StringRef trace, NodeOrigin &origin) {
   }
 }
 
+/// The op and the positional arguments of PyTorch's own node, which reads
+/// `%y : [...] = call_function[target=torch.ops.aten.op](args = (%x, 0), kwargs
+/// = {})`. Arguments that are lists stay in pieces: none of the ops that are
+/// asked for has any.
+static void parseTorchNode(StringRef text, NodeOrigin &origin) {
+  auto [before, call] = text.split("call_function[target=torch.ops.");
+  auto [op, rest] = call.split("](args = (");
+  auto [arguments, after] = rest.split("), kwargs");
+  if (op != "aten.embedding.default" && op != "aten.detach.default" &&
+      op != "aten.embedding_bag.padding_idx")
+    return;
+  origin.torchOp = op.str();
+  while (!arguments.empty()) {
+    auto [argument, others] = arguments.split(',');
+    origin.torchArguments.push_back(argument.trim().str());
+    arguments = others;
+  }
+}
+
 /// The first output that has a name; every node that matters has one.
 static StringRef firstOutput(const onnx::NodeProto &node) {
   for (const std::string &output : node.output())
@@ -49,6 +68,7 @@ void Origins::record(const onnx::GraphProto &graph,
     auto opset = opsets.find(domain);
     origin.opset = opset == opsets.end() ? 0 : opset->second;
     parseStackTrace(metadata(node, "pkg.torch.onnx.stack_trace"), origin);
+    parseTorchNode(metadata(node, "pkg.torch.onnx.fx_node"), origin);
     for (const std::string &output : node.output())
       if (!output.empty())
         byOutput.try_emplace(output, origin);

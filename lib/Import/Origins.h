@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringRef.h"
 #include <map>
 #include <string>
+#include <vector>
 
 namespace bessemer::ingest {
 
@@ -22,6 +23,10 @@ struct NodeOrigin {
   /// The user's own Python line; empty when unknown.
   std::string file;
   unsigned line = 0;
+  /// PyTorch's op that the node stands for ("aten.embedding.default") and its
+  /// arguments as text; empty when unknown.
+  std::string torchOp;
+  std::vector<std::string> torchArguments;
 };
 
 class Origins {

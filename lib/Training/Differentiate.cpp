@@ -137,6 +137,11 @@ LogicalResult bessemer::differentiate(ModuleOp module) {
   function.setType(builder.getFunctionType(function.getArgumentTypes(),
                                            TypeRange(ValueRange(results))));
   function.setResAttrsAttr(builder.getArrayAttr(attributes));
+  // They have said what they had to say.
+  module.walk([](graph::StopGradientOp stop) {
+    stop.replaceAllUsesWith(stop.getX());
+    stop.erase();
+  });
   eraseDeadOps(block);
   return success();
 }

@@ -107,7 +107,11 @@ def strip(proto):
     """Drops what the exporter writes down of each node: most of the file."""
     def strip_nodes(nodes):
         for node in nodes:
+            kept = [p.value for p in node.metadata_props if p.key == "pkg.torch.onnx.fx_node"
+                    and any(op in p.value for op in ("aten.embedding", "aten.detach"))]
             del node.metadata_props[:]
+            for value in kept:
+                node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=value)
             for attribute in node.attribute:
                 strip_nodes(attribute.g.node)
 

@@ -163,8 +163,9 @@ INSTANTIATE_TEST_SUITE_P(Ops, GradientTest,
 
 /// An op that gains the interface must gain a case.
 TEST(GradientTableTest, HoldsEveryDifferentiableOp) {
-  // Has the interface to say that there is no second derivative.
-  llvm::StringSet<> known = {"graph.max_pool_grad"};
+  // They have the interface to say that there is no second derivative, or none
+  // at all.
+  llvm::StringSet<> known = {"graph.max_pool_grad", "graph.stop_gradient"};
   for (const GradientCase &c : gradientTable())
     known.insert(c.op);
   std::unique_ptr<MLIRContext> context = makeContext();
@@ -206,6 +207,11 @@ TEST_P(KinkTest, HasPyTorchsGradient) {
 INSTANTIATE_TEST_SUITE_P(
     Kinks, KinkTest,
     testing::Values(
+        // x times x.detach().
+        Kink{"stop_gradient",
+             "%s = graph.stop_gradient %x : tensor<1xf64>\n"
+             "%y = arith.mulf %x, %s : tensor<1xf64>",
+             3.0, 3.0},
         // torch.relu: 0 at 0.
         Kink{"relu", ZERO "%y = arith.maximumf %x, %c : tensor<1xf64>", 0.0,
              0.0},

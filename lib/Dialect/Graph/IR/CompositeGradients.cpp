@@ -42,6 +42,13 @@ LogSoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
 }
 
 LogicalResult
+StopGradientOp::buildGradient(OpBuilder &, ValueRange,
+                              SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  return success();
+}
+
+LogicalResult
 BatchNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                            SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(5, Value());

@@ -38,6 +38,10 @@ FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
       e.sub(shifted, e.broadcast(e.log(sum), type, outer))};
 }
 
+FailureOr<SmallVector<Value>> StopGradientOp::decompose(OpBuilder &) {
+  return SmallVector<Value>{getX()};
+}
+
 //===----------------------------------------------------------------------===//
 // Batch normalisation
 //===----------------------------------------------------------------------===//
@@ -97,14 +101,14 @@ FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
   Value variance = e.div(squares, e.like(squares, count));
   Value wide = variance;
   if (!type.getElementType().isF64())
-    wide = arith::ExtFOp::create(
-        builder, getLoc(), e.typeOf(variance).clone(builder.getF64Type()),
-        variance);
+    wide = arith::ExtFOp::create(builder, getLoc(),
+                                 e.typeOf(variance).clone(builder.getF64Type()),
+                                 variance);
   Value inverse = roundTo(
       e, type, inverseDeviation(e, wide, getEpsilon().convertToDouble()));
   Value factor = e.mul(inverse, getScale());
-  Value shift = math::FmaOp::create(builder, getLoc(), e.neg(mean), factor,
-                                    getBias());
+  Value shift =
+      math::FmaOp::create(builder, getLoc(), e.neg(mean), factor, getBias());
   Value y = math::FmaOp::create(builder, getLoc(), getX(),
                                 e.broadcast(factor, type, {1}),
                                 e.broadcast(shift, type, {1}));

@@ -124,6 +124,21 @@ def Graph_DropoutOp : Graph_CompositeOp<"dropout"> {
   let hasVerifier = 1;
 }
 
+def Graph_StopGradientOp : Graph_CompositeOp<"stop_gradient", [SameOperandsAndResultType]> {
+  let summary = "its operand, through which no gradient flows";
+  let description = [{
+    What `detach()` in PyTorch says. Nothing is left of it once the functions
+    are differentiated.
+
+    ```mlir
+    %y = graph.stop_gradient %x : tensor<32x10xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
 def Graph_CrossEntropyOp : Graph_CompositeOp<"cross_entropy"> {
   let summary = "-log softmax(logits)[label], per row";
   let description = [{
