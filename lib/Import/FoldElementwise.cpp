@@ -181,6 +181,17 @@ static FoldResult foldAbs(const Folding &f) {
         wrapTo(a->elementType, element < 0 ? wrappingSub(0, element) : element);
   return result;
 }
+static FoldResult foldSign(const Folding &f) {
+  const Literal *a = f.literal(0);
+  if (!a)
+    return std::nullopt;
+  Literal result = *a;
+  for (double &element : result.floats)
+    element = element > 0 ? 1 : element < 0 ? -1 : element;
+  for (int64_t &element : result.ints)
+    element = (element > 0) - (element < 0);
+  return result;
+}
 static FoldResult foldSqrt(const Folding &f) {
   return foldUnary(f, [](double x) { return std::sqrt(x); });
 }
@@ -380,6 +391,7 @@ void ingest::addElementwiseFolders(llvm::StringMap<Folder> &table) {
       {"ReduceMax", foldReduceMax},
       {"ReduceProd", foldReduceProd},
       {"ReduceSum", foldReduceSum},
+      {"Sign", foldSign},
       {"Sqrt", foldSqrt},
       {"Sub", foldSub},
       {"Where", foldWhere},

@@ -19,6 +19,7 @@ static const HandlerTable &handlers() {
     addConvHandlers(table);
     addEinsumHandler(table);
     addElementwiseHandlers(table);
+    addFunctionHandlers(table);
     addLinearHandlers(table);
     addLookupHandlers(table);
     addNormHandlers(table);

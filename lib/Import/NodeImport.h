@@ -182,6 +182,7 @@ using HandlerTable = llvm::StringMap<Handler>;
 void addConvHandlers(HandlerTable &table);
 void addEinsumHandler(HandlerTable &table);
 void addElementwiseHandlers(HandlerTable &table);
+void addFunctionHandlers(HandlerTable &table);
 void addLinearHandlers(HandlerTable &table);
 void addLookupHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);

@@ -173,6 +173,12 @@ Val bessemer::cpu::buildCos(KernelBuilder &k, Val x) {
       k, x, [&](Val v) { return buildSin64(k, v, /*quarter=*/true); });
 }
 
+Val bessemer::cpu::buildAtan(KernelBuilder &k, Val x) {
+  if (isDouble(x))
+    return buildAtan64(k, x);
+  return throughDouble(k, x, [&](Val v) { return buildAtan64(k, v); });
+}
+
 Val bessemer::cpu::buildPow(KernelBuilder &k, Val x, Val y) {
   k.unify(x, y);
   if (isDouble(x))

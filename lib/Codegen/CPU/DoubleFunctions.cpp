@@ -182,6 +182,40 @@ Val bessemer::cpu::buildSin64(KernelBuilder &k, Val x, bool quarter) {
                    k.ir.getDoubleTy());
 }
 
+Val bessemer::cpu::buildAtan64(KernelBuilder &k, Val x) {
+  llvm::Type *type = x->getType();
+  Val zero = k.splat(type, 0.0), one = k.splat(type, 1.0);
+  Val size = k.unary(llvm::Intrinsic::fabs, x);
+  // atan(s) is pi/2 + atan(-1/s) or pi/4 + atan((s - 1) / (s + 1)), so that
+  // the argument left is small (Cephes).
+  Val isLarge = k.ir.CreateFCmpOGT(size, k.splat(type, 2.41421356237309504880));
+  Val isMiddle = k.ir.CreateFCmpOGT(size, k.splat(type, 0.66));
+  Val turned = k.ir.CreateFDiv(k.splat(type, -1.0), size);
+  Val shifted =
+      k.ir.CreateFDiv(k.ir.CreateFSub(size, one), k.ir.CreateFAdd(size, one));
+  Val r = k.select(isLarge, turned, k.select(isMiddle, shifted, size));
+  auto choose = [&](double large, double middle) {
+    return k.select(isLarge, k.splat(type, large),
+                    k.select(isMiddle, k.splat(type, middle), zero));
+  };
+  Val z = k.ir.CreateFMul(r, r);
+  Val p = polynomial(k, z,
+                     {-8.750608600031904122785e-1, -1.615753718733365076637e1,
+                      -7.500855792314704667340e1, -1.228866684490136173410e2,
+                      -6.485021904942025371773e1});
+  Val q = polynomial(k, z,
+                     {1.0, 2.485846490142306297962e1, 1.650270098316988542046e2,
+                      4.328810604912902668951e2, 4.853903996359136964868e2,
+                      1.945506571482613964425e2});
+  Val y = k.fma(k.ir.CreateFMul(r, z), k.ir.CreateFDiv(p, q), r);
+  // What pi/2 and pi/4 have more bits of.
+  y = k.ir.CreateFAdd(
+      y, choose(6.123233995736765886130e-17, 3.061616997868382943065e-17));
+  y = k.ir.CreateFAdd(choose(1.57079632679489661923, 0.78539816339744830962),
+                      y);
+  return k.ir.CreateIntrinsic(llvm::Intrinsic::copysign, {type}, {y, x});
+}
+
 Val bessemer::cpu::buildPow64(KernelBuilder &k, Val x, Val y) {
   llvm::Type *type = x->getType();
   Val zero = k.splat(type, 0.0), one = k.splat(type, 1.0);

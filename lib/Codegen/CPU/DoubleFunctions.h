@@ -17,6 +17,7 @@ Val buildTanh64(KernelBuilder &k, Val x);
 Val buildErf64(KernelBuilder &k, Val x, bool forSingle);
 /// sin(x), or cos(x) with `quarter`; |x| up to 2^30.
 Val buildSin64(KernelBuilder &k, Val x, bool quarter);
+Val buildAtan64(KernelBuilder &k, Val x);
 Val buildPow64(KernelBuilder &k, Val x, Val y);
 
 /// `y` where log(x) is an ordinary number; -inf for 0, NaN below, inf for inf.

@@ -210,6 +210,7 @@ Val ScalarEmitter::emitMath() {
       .Case([&](math::TanOp) {
         return k.ir.CreateFDiv(buildSin(k, a), buildCos(k, a));
       })
+      .Case([&](math::AtanOp) { return buildAtan(k, a); })
       .Case([&](math::PowFOp) { return emitPower(); })
       .Case([&](math::SqrtOp) { return k.unary(Intrinsic::sqrt, a); })
       .Case([&](math::RsqrtOp) {
@@ -252,11 +253,11 @@ bool bessemer::cpu::isScalarOpSupported(Operation *op) {
          isa<math::ExpOp, math::Exp2Op, math::ExpM1Op, math::LogOp,
              math::Log1pOp, math::Log2Op, math::Log10Op, math::TanhOp,
              math::SinhOp, math::CoshOp, math::ErfOp, math::SinOp, math::CosOp,
-             math::TanOp, math::PowFOp, math::SqrtOp, math::RsqrtOp,
-             math::FmaOp, math::AbsFOp, math::AbsIOp, math::CeilOp,
-             math::FloorOp, math::TruncOp, math::RoundEvenOp, math::RoundOp,
-             math::CopySignOp, math::IsNaNOp, math::IsInfOp, math::IsFiniteOp>(
-             op);
+             math::TanOp, math::AtanOp, math::PowFOp, math::SqrtOp,
+             math::RsqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp,
+             math::CeilOp, math::FloorOp, math::TruncOp, math::RoundEvenOp,
+             math::RoundOp, math::CopySignOp, math::IsNaNOp, math::IsInfOp,
+             math::IsFiniteOp>(op);
 }
 
 static Val emitConstant(KernelBuilder &k, arith::ConstantOp op) {

@@ -29,6 +29,7 @@ static const FunctionCase kFunctions[] = {
     {"sin", std::sin, -1000, 1000, 0.6, 0.6},
     {"cos", std::cos, -1000, 1000, 0.6, 0.6},
     {"tan", std::tan, -100, 100, 2.0, 2.0},
+    {"atan", std::atan, -10, 10, 0.6, 0.6},
     {"expm1", std::expm1, -5, 5, 4.0, 1.0},
     {"log1p", std::log1p, -0.9, 5, 4.0, 1.0},
     {"exp2", std::exp2, -100, 100, 0.6, 0.6},
@@ -103,11 +104,11 @@ TEST(Functions, SpecialValues) {
                           100.0f, -100.0f,  88.7f,     -88.0f, 3e38f, -3e38f,
                           1.0f,   -1.0f,    20.0f,     -20.0f};
   KernelSet set;
-  const char *ops[] = {"exp",  "log",   "tanh",  "erf", "log1p",
-                       "sqrt", "expm1", "rsqrt", "log2"};
-  double (*exact[])(double) = {std::exp,   std::log,   std::tanh,
-                               std::erf,   std::log1p, std::sqrt,
-                               std::expm1, rsqrt,      std::log2};
+  const char *ops[] = {"exp",  "log",   "tanh",  "erf",  "log1p",
+                       "sqrt", "expm1", "rsqrt", "log2", "atan"};
+  double (*exact[])(double) = {std::exp,   std::log,  std::tanh,  std::erf,
+                               std::log1p, std::sqrt, std::expm1, rsqrt,
+                               std::log2,  std::atan};
   for (const char *op : ops)
     set.add(formatv("(%x: tensor<{0}xf32>)", x.size()), unary(op, x.size()));
   for (const auto &target : getRunnableTargets())
@@ -132,9 +133,9 @@ TEST(Functions, SpecialValues) {
 TEST(Functions, ScalarsAreComputedAlike) {
   // A rank-0 operand stays scalar: the same functions outside of vectors.
   KernelSet set;
-  const char *ops[] = {"exp", "log", "tanh", "erf", "sin"};
-  double (*exact[])(double) = {std::exp, std::log, std::tanh, std::erf,
-                               std::sin};
+  const char *ops[] = {"exp", "log", "tanh", "erf", "sin", "atan"};
+  double (*exact[])(double) = {std::exp, std::log, std::tanh,
+                               std::erf, std::sin, std::atan};
   for (const char *type : {"f32", "f64"})
     for (const char *op : ops)
       set.add(

@@ -99,6 +99,10 @@ void addMath(Table &table) {
   addUnary(table, "math.erf", -2.0, 2.0);
   addUnary(table, "math.sin", -2.0, 2.0);
   addUnary(table, "math.cos", -2.0, 2.0);
+  addUnary(table, "math.tan", -1.0, 1.0);
+  addUnary(table, "math.atan", -3.0, 3.0);
+  addUnary(table, "math.sinh", -2.0, 2.0);
+  addUnary(table, "math.cosh", -2.0, 2.0);
   addUnary(table, "math.absf", -2.0, -0.1);
   addUnary(table, "math.absf", 0.1, 2.0);
   addBinary(table, "math.powf", {"a", "2x3", 0.5, 2.0}, {"b", "2x3"});

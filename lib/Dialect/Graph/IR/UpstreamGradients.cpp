@@ -171,6 +171,24 @@ void cosGradient(Emitter a, math::CosOp op, Value dy, Gradients &grads) {
   grads[0] = a.neg(a.mul(dy, a.unary<math::SinOp>(op.getOperand())));
 }
 
+void tanGradient(Emitter a, math::TanOp op, Value dy, Gradients &grads) {
+  Value y = op.getResult();
+  grads[0] = a.mul(dy, a.add(a.mul(y, y), a.like(dy, 1.0)));
+}
+
+void atanGradient(Emitter a, math::AtanOp op, Value dy, Gradients &grads) {
+  Value x = op.getOperand();
+  grads[0] = a.div(dy, a.add(a.mul(x, x), a.like(dy, 1.0)));
+}
+
+void sinhGradient(Emitter a, math::SinhOp op, Value dy, Gradients &grads) {
+  grads[0] = a.mul(dy, a.unary<math::CoshOp>(op.getOperand()));
+}
+
+void coshGradient(Emitter a, math::CoshOp op, Value dy, Gradients &grads) {
+  grads[0] = a.mul(dy, a.unary<math::SinhOp>(op.getOperand()));
+}
+
 /// 0 at 0.
 void absGradient(Emitter a, math::AbsFOp op, Value dy, Gradients &grads) {
   Value x = op.getOperand(), zero = a.like(dy, 0.0);
@@ -261,6 +279,10 @@ void bessemer::graph::registerUpstreamGradients(DialectRegistry &registry) {
     attach<math::ErfOp, erfGradient>(context);
     attach<math::SinOp, sinGradient>(context);
     attach<math::CosOp, cosGradient>(context);
+    attach<math::TanOp, tanGradient>(context);
+    attach<math::AtanOp, atanGradient>(context);
+    attach<math::SinhOp, sinhGradient>(context);
+    attach<math::CoshOp, coshGradient>(context);
     attach<math::AbsFOp, absGradient>(context);
     attach<math::PowFOp, powGradient>(context);
     attachNone<math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
