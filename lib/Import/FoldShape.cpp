@@ -63,6 +63,29 @@ static FoldResult foldConstantOfShape(const Folding &f) {
   return result;
 }
 
+/// Ones on a diagonal; only the operand's shape and type matter.
+static FoldResult foldEyeLike(const Folding &f) {
+  if (!f.has(0) || f.operands[0].shape.size() != 2)
+    return std::nullopt;
+  int64_t rows = f.operands[0].shape[0], columns = f.operands[0].shape[1];
+  int64_t diagonal = intAttribute(f.node, "k", 0);
+  int32_t type = static_cast<int32_t>(
+      intAttribute(f.node, "dtype", f.operands[0].elementType));
+  if (product({rows, columns}) > f.largest)
+    return std::nullopt;
+  Literal result = emptyLike(type, {rows, columns});
+  // Beyond the matrix there is nothing.
+  diagonal = std::clamp<int64_t>(diagonal, -rows, columns);
+  for (int64_t row = 0; row < rows; ++row)
+    if (int64_t column = row + diagonal; column >= 0 && column < columns) {
+      if (result.isFloat())
+        result.floats[row * columns + column] = 1;
+      else
+        result.ints[row * columns + column] = 1;
+    }
+  return result;
+}
+
 static FoldResult foldShape(const Folding &f) {
   if (!f.has(0))
     return std::nullopt;
@@ -218,6 +241,39 @@ static FoldResult foldGatherND(const Folding &f) {
     }
     for (int64_t i = 0; i < inner; ++i)
       copyElement(*data, row * inner + i, result, at++);
+  }
+  return result;
+}
+
+/// Replaces elements; reductions stay in the graph.
+static FoldResult foldScatterND(const Folding &f) {
+  const Literal *data = f.literal(0), *indices = f.literal(1),
+                *updates = f.literal(2);
+  if (!data || !indices || !updates || indices->isFloat() ||
+      indices->shape.empty() || updates->elementType != data->elementType ||
+      stringAttribute(f.node, "reduction", "none") != "none")
+    return std::nullopt;
+  int64_t rank = data->shape.size(), tuple = indices->shape.back();
+  if (tuple < 1 || tuple > rank)
+    return std::nullopt;
+  llvm::ArrayRef<int64_t> sizes(data->shape);
+  Shape shape(indices->shape.begin(), indices->shape.end() - 1);
+  llvm::append_range(shape, sizes.drop_front(tuple));
+  if (updates->shape != shape)
+    return std::nullopt;
+  int64_t inner = product(sizes.drop_front(tuple));
+  Literal result = *data;
+  for (int64_t t = 0, end = indices->size() / tuple; t < end; ++t) {
+    int64_t row = 0;
+    for (int64_t i = 0; i < tuple; ++i) {
+      auto position =
+          Folding::normalAxis(indices->ints[t * tuple + i], sizes[i]);
+      if (!position)
+        return std::nullopt;
+      row = row * sizes[i] + *position;
+    }
+    for (int64_t i = 0; i < inner; ++i)
+      copyElement(*updates, t * inner + i, result, row * inner + i);
   }
   return result;
 }
@@ -458,11 +514,13 @@ void ingest::addShapeFolders(llvm::StringMap<Folder> &table) {
       {"Constant", foldConstant},
       {"ConstantOfShape", foldConstantOfShape},
       {"Expand", foldExpand},
+      {"EyeLike", foldEyeLike},
       {"Gather", foldGather},
       {"GatherElements", foldGatherElements},
       {"GatherND", foldGatherND},
       {"Range", foldRange},
       {"Reshape", foldReshape},
+      {"ScatterND", foldScatterND},
       {"Shape", foldShape},
       {"Size", foldSize},
       {"Slice", foldSlice},

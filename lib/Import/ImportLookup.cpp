@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Lookups: Gather, GatherElements, GatherND, and the scatters that add.
+// Lookups: Gather, GatherElements, GatherND, and the scatters.
 // Negative indices count from the end; they are wrapped here, so that the
 // graph's own ops know nothing of them.
 
@@ -212,18 +212,37 @@ static LogicalResult importGatherElements(NodeImport &n) {
   return success();
 }
 
-/// The sum of `data` and `updates`, where the node asks for that.
-static LogicalResult requireAddition(NodeImport &n) {
+/// What a scatter does with the data where updates come.
+enum class Scatter { Replace, Add };
+
+static FailureOr<Scatter> scatterKind(NodeImport &n) {
   if (failed(n.requireFloat(0)) || failed(n.requireSameType(0, 2)))
     return failure();
   StringRef reduction = stringAttribute(n.node, "reduction", "none");
-  if (reduction != "add")
-    return n.fail("expected reduction 'add', got '" + reduction + "'");
-  return success();
+  if (reduction != "add" && reduction != "none")
+    return n.fail("expected reduction 'add' or 'none', got '" + reduction +
+                  "'");
+  return reduction == "add" ? Scatter::Add : Scatter::Replace;
+}
+
+/// `data` with the updates that `scatter` places among zeros. To replace an
+/// element is to clear it first; ONNX wants its index once.
+static Value scatterInto(NodeImport &n, Scatter kind, Value data, Value updates,
+                         llvm::function_ref<Value(Value)> scatter) {
+  Value sums = scatter(updates);
+  if (kind == Scatter::Replace) {
+    Value count = scatter(n.splatLike(updates, 1));
+    Value isReplaced =
+        arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::OGT,
+                              count, n.splatLike(count, 0));
+    return arith::SelectOp::create(n.builder, n.loc, isReplaced, sums, data);
+  }
+  return arith::AddFOp::create(n.builder, n.loc, data, sums);
 }
 
 static LogicalResult importScatterElements(NodeImport &n) {
-  if (failed(requireAddition(n)))
+  auto kind = scatterKind(n);
+  if (failed(kind))
     return failure();
   auto axis = elementAxis(n, 1);
   if (failed(axis))
@@ -239,15 +258,18 @@ static LogicalResult importScatterElements(NodeImport &n) {
   Value updates = n.transpose(n.value(2), order.there);
   SmallVector<int64_t> shape(cast<RankedTensorType>(keys.getType()).getShape());
   shape[last] = n.shape(0)[*axis];
-  Value sums =
-      graph::ScatterAddOp::create(n.builder, n.loc, n.type(0).clone(shape),
-                                  updates, keys, last, /*batch=*/last);
-  sums = n.transpose(sums, order.back);
-  // Fewer rows of indices than of data: the others gain nothing.
-  if (sums.getType() != n.type(0))
-    sums = graph::PadOp::create(n.builder, n.loc, n.type(0), sums,
-                                SmallVector<int64_t>(n.rank(0), 0));
-  n.setResult(arith::AddFOp::create(n.builder, n.loc, n.value(0), sums));
+  auto scatter = [&](Value rows) {
+    Value sums =
+        graph::ScatterAddOp::create(n.builder, n.loc, n.type(0).clone(shape),
+                                    rows, keys, last, /*batch=*/last);
+    sums = n.transpose(sums, order.back);
+    // Fewer rows of indices than of data: the others gain nothing.
+    if (sums.getType() != n.type(0))
+      sums = graph::PadOp::create(n.builder, n.loc, n.type(0), sums,
+                                  SmallVector<int64_t>(n.rank(0), 0));
+    return sums;
+  };
+  n.setResult(scatterInto(n, *kind, n.value(0), updates, scatter));
   return success();
 }
 
@@ -354,7 +376,8 @@ static LogicalResult importGatherND(NodeImport &n) {
 }
 
 static LogicalResult importScatterND(NodeImport &n) {
-  if (failed(requireAddition(n)))
+  auto kind = scatterKind(n);
+  if (failed(kind))
     return failure();
   auto lookup = lookUpTuples(n, 0);
   if (failed(lookup))
@@ -364,11 +387,13 @@ static LogicalResult importScatterND(NodeImport &n) {
   if (n.shape(2) != ArrayRef<int64_t>(shape))
     return n.fail("expected updates of shape " + shapeText(shape) + ", got " +
                   shapeText(n.shape(2)));
-  Value sums = graph::ScatterAddOp::create(
-      n.builder, n.loc, n.type(0).clone(lookup->table), n.value(2),
-      lookup->keys, /*dim=*/0, /*batch=*/0);
-  n.setResult(arith::AddFOp::create(n.builder, n.loc, n.value(0),
-                                    n.reshape(sums, n.shape(0))));
+  auto scatter = [&](Value rows) {
+    Value sums = graph::ScatterAddOp::create(
+        n.builder, n.loc, n.type(0).clone(lookup->table), rows, lookup->keys,
+        /*dim=*/0, /*batch=*/0);
+    return n.reshape(sums, n.shape(0));
+  };
+  n.setResult(scatterInto(n, *kind, n.value(0), n.value(2), scatter));
   return success();
 }
 

@@ -23,6 +23,7 @@ static const HandlerTable &handlers() {
     addLinearHandlers(table);
     addLookupHandlers(table);
     addNormHandlers(table);
+    addOrderHandlers(table);
     addPieceHandlers(table);
     addRandomHandlers(table);
     addRecurrentHandlers(table);

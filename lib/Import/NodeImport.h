@@ -186,6 +186,7 @@ void addFunctionHandlers(HandlerTable &table);
 void addLinearHandlers(HandlerTable &table);
 void addLookupHandlers(HandlerTable &table);
 void addNormHandlers(HandlerTable &table);
+void addOrderHandlers(HandlerTable &table);
 void addPieceHandlers(HandlerTable &table);
 void addRandomHandlers(HandlerTable &table);
 void addRecurrentHandlers(HandlerTable &table);

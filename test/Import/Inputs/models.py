@@ -60,11 +60,11 @@ def marked(path):
             'File "/usr/lib/python3/site-packages/torch/nn/functional.py", line 1700, in relu\n    r = torch.relu(x)'})
     softplus = helper.make_node("Softsign", ["a"], ["b"], name="soft")
     helper.set_metadata_props(softplus, {"pkg.torch.onnx.stack_trace": 'File "model.py", line 43, in forward\n    ...'})
-    bad = helper.make_node("TopK", ["b", "k"], ["c", "i"], name="order")
+    bad = helper.make_node("NonZero", ["b"], ["c"], name="order")
     helper.set_metadata_props(bad, {"pkg.torch.onnx.stack_trace": 'File "model.py", line 44, in forward\n    ...'})
     nodes = [conv, softplus] + ([bad] if path.endswith("bad.onnx") else [])
     nodes += [helper.make_node("Mul", ["b", "w"], ["d"]), helper.make_node("Add", ["d", "table"], ["y"])]
-    save(path, nodes, {"w": floats(4), "table": floats(4), "k": np.array([1])}, [value("x", [2, 4])],
+    save(path, nodes, {"w": floats(4), "table": floats(4)}, [value("x", [2, 4])],
          [value("y", [2, 4])], infos=[value("w", [4], "PARAMETER"), value("table", [4], "BUFFER")])
 
 
