@@ -30,6 +30,7 @@ static const HandlerTable &handlers() {
     addReduceHandlers(table);
     addResizeHandlers(table);
     addShapeHandlers(table);
+    addSpectrumHandler(table);
     addTransformerHandlers(table);
     return table;
   }();

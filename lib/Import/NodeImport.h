@@ -193,6 +193,7 @@ void addRecurrentHandlers(HandlerTable &table);
 void addReduceHandlers(HandlerTable &table);
 void addResizeHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);
+void addSpectrumHandler(HandlerTable &table);
 void addTransformerHandlers(HandlerTable &table);
 
 /// A constant with the elements of a literal; its type must be one of ours.
