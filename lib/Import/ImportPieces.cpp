@@ -24,30 +24,29 @@ static LogicalResult requireList(NodeImport &n, int64_t count) {
 // Slice
 //===----------------------------------------------------------------------===//
 
-/// Every `step`-th of `count` elements along `axis` from `begin` on.
-static Value strided(NodeImport &n, Value x, int64_t axis, int64_t begin,
-                     int64_t count, int64_t step) {
+Value NodeImport::strided(Value x, int64_t axis, int64_t begin, int64_t count,
+                          int64_t step) {
   if (step == 1)
-    return n.slice(x, axis, begin, count);
+    return slice(x, axis, begin, count);
   auto type = cast<RankedTensorType>(x.getType());
   if (step < 0) {
     SmallVector<int64_t> keys;
     for (int64_t i = 0; i < count; ++i)
       keys.push_back(begin + i * step);
-    return n.lookUpKnown(x, axis, keys, {count});
+    return lookUpKnown(x, axis, keys, {count});
   }
   // Blocks of `step` elements, of each the first.
   int64_t size = type.getDimSize(axis), whole = count * step;
-  x = n.slice(x, axis, begin, std::min(whole, size - begin));
+  x = slice(x, axis, begin, std::min(whole, size - begin));
   SmallVector<int64_t> shape(type.getShape());
   shape[axis] = whole;
   if (x.getType() != type.clone(shape))
-    x = graph::PadOp::create(n.builder, n.loc, type.clone(shape), x,
+    x = graph::PadOp::create(builder, loc, type.clone(shape), x,
                              SmallVector<int64_t>(shape.size(), 0));
   shape[axis] = count;
   SmallVector<int64_t> blocks = shape;
   blocks.insert(blocks.begin() + axis + 1, step);
-  return n.reshape(n.slice(n.reshape(x, blocks), axis + 1, 0, 1), shape);
+  return reshape(slice(reshape(x, blocks), axis + 1, 0, 1), shape);
 }
 
 static LogicalResult importSlice(NodeImport &n) {
@@ -97,7 +96,7 @@ static LogicalResult importSlice(NodeImport &n) {
       return failure();
     // A step beyond the end is one of any size.
     step = step > 0 ? std::min(step, size) : step;
-    result = strided(n, result, *axis, begin, count, count == 1 ? 1 : step);
+    result = n.strided(result, *axis, begin, count, count == 1 ? 1 : step);
   }
   n.setResult(result);
   return success();

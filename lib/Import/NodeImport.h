@@ -154,6 +154,9 @@ public:
   /// `count` elements along `dim` from `begin` on.
   mlir::Value slice(mlir::Value value, int64_t dim, int64_t begin,
                     int64_t count);
+  /// Every `step`-th of `count` elements along `dim` from `begin` on.
+  mlir::Value strided(mlir::Value value, int64_t dim, int64_t begin,
+                      int64_t count, int64_t step);
   /// What the indices `keys`, of shape `shape`, find along `dim` of `table`: a
   /// slice where they are a run, once for all where they repeat.
   mlir::Value lookUpKnown(mlir::Value table, int64_t dim,

@@ -244,3 +244,18 @@ class PixelShuffleNet(nn.Module):
 
     def forward(self, x):
         return self.net(x)
+
+
+class Volume(nn.Module):
+    """Three spatial dimensions, down and up again."""
+
+    def __init__(self, c=6):
+        super().__init__()
+        self.down = nn.Sequential(nn.Conv3d(2, c, 3, padding=1, bias=False), nn.BatchNorm3d(c), nn.ReLU(),
+                                  nn.MaxPool3d((2, 2, 1)), nn.Conv3d(c, c, (3, 1, 2), (2, 1, 1), (1, 0, 0), groups=2))
+        self.up = nn.ConvTranspose3d(c, 4, (3, 2, 2), (2, 2, 1), (1, 0, 0), (1, 0, 0))
+        self.pool = nn.AvgPool3d(2, (2, 2, 1), padding=(1, 0, 1))
+        self.out = nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.pool(self.up(self.down(x)))).amax((2, 3, 4)))
