@@ -300,16 +300,18 @@ static FoldResult foldTrilu(const Folding &f) {
   return result;
 }
 
+/// An empty slice needs no data.
 static FoldResult foldSlice(const Folding &f) {
   const Literal *data = f.literal(0);
   const auto *starts = f.ints(1), *ends = f.ints(2);
-  if (!data || !starts || !ends || ends->size() != starts->size())
+  if (!f.has(0) || !starts || !ends || ends->size() != starts->size())
     return std::nullopt;
   for (size_t i : {3, 4})
     if (f.has(i) && (!f.ints(i) || f.ints(i)->size() != starts->size()))
       return std::nullopt;
-  int64_t rank = data->shape.size();
-  Shape begin(rank, 0), step(rank, 1), shape = data->shape;
+  llvm::ArrayRef<int64_t> sizes = f.operands[0].shape;
+  int64_t rank = sizes.size();
+  Shape begin(rank, 0), step(rank, 1), shape = sizes.vec();
   std::set<int64_t> axes;
   for (size_t i = 0; i < starts->size(); ++i) {
     auto axis = Folding::normalAxis(
@@ -319,7 +321,7 @@ static FoldResult foldSlice(const Folding &f) {
     int64_t stride = f.has(4) ? (*f.ints(4))[i] : 1;
     if (stride == 0 || stride == std::numeric_limits<int64_t>::min())
       return std::nullopt;
-    int64_t size = data->shape[*axis];
+    int64_t size = sizes[*axis];
     auto position = [&](int64_t value) {
       if (value < 0)
         value = std::max<int64_t>(value, -size - 1) + size;
@@ -333,6 +335,10 @@ static FoldResult foldSlice(const Folding &f) {
     int64_t magnitude = std::abs(stride);
     shape[*axis] = length <= 0 ? 0 : (length - 1) / magnitude + 1;
   }
+  if (product(shape) == 0)
+    return emptyLike(f.operands[0].elementType, shape);
+  if (!data)
+    return std::nullopt;
   Literal result = emptyLike(data->elementType, shape);
   for (int64_t i = 0, end = product(shape); i < end; ++i) {
     int64_t rest = i, source = 0, stride = 1;

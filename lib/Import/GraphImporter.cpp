@@ -197,8 +197,10 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
                   elementTypeName(operand->literal->elementType));
   // Lists of axes and sizes may be empty, what is computed with may not.
   for (auto [i, operand] : llvm::enumerate(operands))
-    if (operand && !(operand->literal && !operand->literal->isFloat() &&
-                     operand->literal->shape == std::vector<int64_t>{0}))
+    if (operand && !(operand->literal && operand->literal->size() == 0 &&
+                     (node.op_type() == "Concat" ||
+                      (!operand->literal->isFloat() &&
+                       operand->literal->shape == std::vector<int64_t>{0}))))
       if (std::string problem = sizeProblem(operand->type.getShape());
           !problem.empty())
         return fail("input '" + Twine(node.input(i)) + "': " + problem);
