@@ -132,9 +132,10 @@ bool GraphImporter::importNode(const onnx::NodeProto &node) {
     report(node, "unsupported op");
   else if (op == "If")
     results = importIf(node, operands);
-  else if (op == "Loop")
-    results = importLoop(node, operands);
-  else if (isList || isSequenceOp(op))
+  else if (op == "Loop") {
+    if (!importBags(node, operands, results))
+      results = importLoop(node, operands);
+  } else if (isList || isSequenceOp(op))
     results = importSequenceOp(node, operands);
   else if (varies)
     results = importInLanes(node, operands);
@@ -195,7 +196,8 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
       return fail("input '" + Twine(node.input(i)) +
                   "' has the unsupported element type " +
                   elementTypeName(operand->literal->elementType));
-  // Lists of axes and sizes may be empty, what is computed with may not.
+  // Lists of axes and sizes may be empty, and parts of a concatenation; what is
+  // computed with may not.
   for (auto [i, operand] : llvm::enumerate(operands))
     if (operand && !(operand->literal && operand->literal->size() == 0 &&
                      (node.op_type() == "Concat" ||

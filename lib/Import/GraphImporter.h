@@ -75,6 +75,18 @@ private:
   bool importSubgraph(const onnx::GraphProto &graph);
   void importSubgraphInitializers(const onnx::GraphProto &graph);
 
+  // ImportSegments.cpp
+  struct Segments;
+  /// Imports a loop over bags whose sizes are not known, if `node` is one.
+  bool importBags(const onnx::NodeProto &node, const Operands &operands,
+                  Results &results);
+  std::optional<Segments> matchSegments(const onnx::NodeProto &node);
+  std::optional<Segments> matchTracedBags(const onnx::GraphProto &body);
+  std::optional<Segments> matchExportedBags(const NodeOrigin &origin,
+                                            const onnx::GraphProto &body);
+  Results importSegments(const onnx::NodeProto &node, const Operands &operands,
+                         Segments segments);
+
   // ImportSequence.cpp
   Results importSequenceOp(const onnx::NodeProto &node,
                            const Operands &operands);

@@ -31,6 +31,18 @@ def test_run_model_and_prepare():
     ("AveragePool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "count_include_pad": 1}, [(2, 3, 7, 6)]),
     ("LogSoftmax", {"axis": 1}, [(2, 5, 3)]),
     ("Tanh", {}, [(17,)]), ("Sigmoid", {}, [(4, 9)]), ("Erf", {}, [(33,)]),
+    ("Sign", {}, [(33,)]), ("Atan", {}, [(33,)]), ("Tan", {}, [(33,)]), ("Sinh", {}, [(33,)]), ("Cosh", {}, [(33,)]),
+    ("Asin", {}, [(33,)]), ("Acos", {}, [(33,)]), ("Asinh", {}, [(33,)]), ("Acosh", {}, [(33,)]),  # also NaN
+    ("Atanh", {}, [(33,)]), ("ArgMax", {"axis": 1}, [(3, 7, 2)]), ("ArgMin", {"axis": 0, "keepdims": 0}, [(5, 3)]),
+    ("DFT", {"onesided": 1}, [(3, 9, 1)]), ("DFT", {"inverse": 1}, [(3, 9, 2)]), ("DFT", {}, [(3, 8, 2)]),
+    ("Conv", {"pads": [1, 0, 1, 2, 1, 0], "strides": [2, 1, 1], "dilations": [1, 2, 1], "group": 2},
+     [(2, 4, 5, 6, 4), (6, 2, 3, 2, 3), (6,)]),
+    ("ConvTranspose", {"pads": [1, 0, 1, 2, 1, 0], "strides": [2, 1, 2], "output_padding": [1, 0, 0]},
+     [(2, 4, 3, 4, 3), (4, 3, 3, 3, 2), (3,)]),
+    ("MaxPool", {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [1, 1, 0, 0, 1, 1]}, [(2, 3, 5, 6, 4)]),
+    ("AveragePool", {"kernel_shape": [2, 3, 2], "pads": [1, 1, 0, 0, 1, 1]}, [(2, 3, 5, 6, 4)]),
+    ("AveragePool", {"kernel_shape": [2, 3, 2], "pads": [1, 1, 0, 0, 1, 1], "count_include_pad": 1},
+     [(2, 3, 5, 6, 4)]),
 ])
 def test_run_node(op, attributes, shapes):
     rng = np.random.default_rng(2)
@@ -73,3 +85,39 @@ def test_moves_elements():
     want = ReferenceEvaluator(model).run(None, dict(zip(["x", "i", "i2", "pairs"], inputs)))
     for name, a, b in zip(shapes, backend.run_model(model, inputs), want):
         np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+def test_orders_and_places_elements():
+    nodes = [
+        helper.make_node("TopK", ["x", "three"], ["largest", "where"], axis=1),
+        helper.make_node("TopK", ["x", "all"], ["sorted", "order"], axis=0, largest=0),
+        helper.make_node("OneHot", ["where", "seven", "levels"], ["hot"], axis=1),
+        helper.make_node("ScatterElements", ["x", "where", "largest"], ["placed"], axis=1),
+        helper.make_node("ScatterND", ["x", "pairs", "u"], ["replaced"]),
+        helper.make_node("Slice", ["x", "zero", "zero", "one"], ["nothing"]),
+        helper.make_node("Concat", ["nothing", "x", "nothing"], ["same"], axis=1),
+        helper.make_node("Mod", ["order", "divisor"], ["left"]),
+        helper.make_node("Mod", ["x", "step"], ["rest"], fmod=1),
+    ]
+    outputs = [("largest", "f", [5, 3]), ("where", "i", [5, 3]), ("sorted", "f", [5, 7]), ("order", "i", [5, 7]),
+               ("hot", "f", [5, 7, 3]), ("placed", "f", [5, 7]), ("replaced", "f", [5, 7]), ("same", "f", [5, 7]),
+               ("left", "i", [5, 7]), ("rest", "f", [5, 7])]
+    model = make_model(nodes, [("x", "f", [5, 7]), ("pairs", "i", [3, 2]), ("divisor", "i", [7])], outputs, {
+        "three": np.array([3]), "all": np.array([5]), "seven": np.array(7), "levels": np.array([-1, 2], np.float32),
+        "u": np.array([1, 2, 3], np.float32), "zero": np.array([0]), "one": np.array([1]),
+        "step": np.array(0.7, np.float32)})
+    x = np.random.default_rng(4).integers(-3, 4, (5, 7)).astype(np.float32)  # with ties
+    feed = [x, np.array([[0, 1], [-1, 3], [2, 6]]), np.array([3, -3, 2, -2, 1, -1, 4])]
+    want = ReferenceEvaluator(model).run(None, dict(zip(("x", "pairs", "divisor"), feed)))
+    # Of equal elements NumPy's order is its own; ONNX wants the first index first.
+    want[1] = np.argsort(-x, axis=1, kind="stable")[:, :3]
+    want[3] = np.argsort(x, axis=0, kind="stable")
+    got = backend.run_model(model, feed)
+    for (name, _, _), a, b in zip(outputs, got, want):
+        if name in ("hot", "placed", "left"):
+            continue  # follow from the indices
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6, err_msg=name)
+    hot = np.where(got[1][:, None, :] == np.arange(7)[None, :, None], 2, -1)
+    np.testing.assert_array_equal(got[4], hot)
+    np.testing.assert_array_equal(got[5], x)  # each to its place
+    np.testing.assert_array_equal(got[8], np.mod(got[3], feed[2]))

@@ -45,6 +45,11 @@ def attention_mask(b, s):
     return lambda: (torch.arange(s)[None] < torch.randint(s // 2, s + 1, (b, 1))).long()
 
 
+def offsets():
+    """Of four bags of ten, of which one may be empty."""
+    return torch.cat([torch.zeros(1, dtype=torch.long), torch.randint(0, 11, (3,)).sort()[0]])
+
+
 LM = ("cross_entropy", classes(t.VOCAB, 2, 12))
 
 # name: (model, inputs, (loss, labels)[, options]); options: legacy (the TorchScript exporter), opset, no_check
@@ -143,6 +148,19 @@ CASES = {
     "autoencoder": (lambda: o.Autoencoder(), {"x": numbers(6, 20)}, ("mse", numbers(6, 20))),
     "dropout_everywhere": (lambda: o.DropoutEverywhere(), {"x": tokens(3, 7)}, ("cross_entropy", classes(5, 3)),
                            {"no_check": True}),
+    "padded_embedding": (lambda: o.PaddedEmbedding(), {"x": tokens(5, 6, vocabulary=9)},
+                         ("cross_entropy", classes(4, 5))),
+    "straight_through": (lambda: o.StraightThrough(), {"x": numbers(5, 6)}, ("mse", numbers(5, 6))),
+    "bags_sum_legacy": (lambda: o.Bags("sum"), {"ids": tokens(10, vocabulary=30), "offsets": offsets},
+                        ("cross_entropy", classes(3, 4)), {"legacy": True}),
+    "bags_mean": (lambda: o.Bags("mean"), {"ids": tokens(10, vocabulary=30), "offsets": offsets},
+                  ("cross_entropy", classes(3, 4))),
+    "bags_max": (lambda: o.Bags("max"), {"ids": tokens(10, vocabulary=30), "offsets": offsets},
+                 ("cross_entropy", classes(3, 4))),
+    "experts": (lambda: o.Experts(), {"x": numbers(5, 6)}, ("cross_entropy", classes(3, 5))),
+    "volume": (lambda: c.Volume(), {"x": numbers(2, 2, 4, 6, 5)}, ("cross_entropy", classes(5, 2))),
+    "volume_legacy": (lambda: c.Volume(), {"x": numbers(2, 2, 4, 6, 5)}, ("cross_entropy", classes(5, 2)),
+                      {"legacy": True}),
     "weight_norm": (lambda: o.WeightNormMlp(), {"x": numbers(6, 8)}, ("cross_entropy", classes(4, 6))),
     "graph_convolution": (lambda: o.GraphConvolution(), {"x": numbers(12, 7)}, ("cross_entropy", classes(3, 12))),
     "neural_operator": (lambda: o.NeuralOperator(), {"x": numbers(5, 6)}, ("cross_entropy", classes(4, 5))),

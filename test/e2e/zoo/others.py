@@ -207,3 +207,56 @@ class NeuralOperator(nn.Module):
         distance = torch.linalg.vector_norm(h.mean(1)[:, None] - self.centres[None], dim=-1)
         gate = torch.logsumexp(h, dim=(1, 2), keepdim=False)[:, None]
         return torch.clamp(-distance, min=-8.0) + torch.minimum(gate, torch.ones(1)) * 0.1
+
+
+class PaddedEmbedding(nn.Module):
+    """Row 0 stands for padding: it takes part, but is not trained."""
+
+    def __init__(self, d=8):
+        super().__init__()
+        self.emb = nn.Embedding(30, d, padding_idx=0)
+        self.out = nn.Linear(d, 4)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.emb(x)).mean(1))
+
+
+class StraightThrough(nn.Module):
+    """A code book whose gradient goes around the choice of the code."""
+
+    def __init__(self, d=4):
+        super().__init__()
+        self.encoder, self.codes, self.decoder = nn.Linear(6, d), nn.Embedding(7, d), nn.Linear(d, 6)
+
+    def forward(self, x):
+        z = self.encoder(x)
+        nearest = ((z[:, None] - self.codes.weight[None]) ** 2).sum(-1).argmin(-1)
+        return self.decoder(z + (self.codes(nearest) - z).detach())
+
+
+class Bags(nn.Module):
+    """Bags whose sizes are data."""
+
+    def __init__(self, mode, d=6):
+        super().__init__()
+        self.emb = nn.EmbeddingBag(30, d, mode=mode)
+        self.out = nn.Linear(d, 3)
+
+    def forward(self, ids, offsets):
+        return self.out(self.emb(ids, offsets))
+
+
+class Experts(nn.Module):
+    """The two best of four experts, weighted."""
+
+    def __init__(self, d=6, experts=4):
+        super().__init__()
+        self.gate = nn.Linear(d, experts)
+        self.w = nn.Parameter(torch.randn(experts, d, 8) * 0.3)
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x):
+        scores = torch.softmax(self.gate(x), -1)
+        best, index = scores.topk(2, -1)
+        mix = torch.zeros_like(scores).scatter(1, index, best / best.sum(-1, keepdim=True))
+        return self.out(torch.relu(torch.einsum("be,bi,eio->bo", mix, x, self.w)))
