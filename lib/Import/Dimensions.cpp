@@ -15,8 +15,10 @@ struct Symbol {
   std::string name;
   std::vector<onnx::TensorShapeProto::Dimension *> places;
   std::vector<std::string> descriptions;
-  /// It is dimension 0 of some input.
-  bool isBatch = false;
+  /// The inputs of which it is dimension 0, and a place where it is another.
+  std::vector<std::string> leads;
+  std::string otherPlace;
+  bool isBatch() const { return !leads.empty(); }
 };
 } // namespace
 
@@ -31,7 +33,7 @@ static std::string symbolOf(const onnx::TensorShapeProto::Dimension &dimension,
   return input + "." + std::to_string(axis);
 }
 
-llvm::FailureOr<std::map<std::string, int64_t>>
+llvm::FailureOr<BoundDimensions>
 ingest::bindDimensions(onnx::GraphProto &graph,
                        const std::vector<std::string> &inputs,
                        const ImportOptions &options, const std::string &label,
@@ -43,7 +45,8 @@ ingest::bindDimensions(onnx::GraphProto &graph,
 
   std::vector<Symbol> symbols;
   std::vector<std::pair<std::string, int64_t>> fixedBatch;
-  /// The symbol of dimension 0 of the first input: what accumulation splits.
+  /// What accumulation splits: 'batch', or the symbol of dimension 0 of the
+  /// first input.
   std::optional<std::string> splitSymbol;
   for (onnx::ValueInfoProto &input : *graph.mutable_input()) {
     if (!llvm::is_contained(inputs, input.name()))
@@ -78,7 +81,11 @@ ingest::bindDimensions(onnx::GraphProto &graph,
       it->places.push_back(&dimension);
       it->descriptions.push_back("'" + input.name() + "' (dimension " +
                                  std::to_string(axis) + ")");
-      it->isBatch |= axis == 0;
+      if (axis == 0)
+        it->leads.push_back(input.name());
+      else if (it->otherPlace.empty())
+        it->otherPlace = "dimension " + std::to_string(axis) + " of input '" +
+                         input.name() + "'";
     }
   }
 
@@ -111,6 +118,8 @@ ingest::bindDimensions(onnx::GraphProto &graph,
   if (batch && *batch <= 0)
     fail("the batch is given as " + std::to_string(*batch) +
          "; expected a positive number");
+  if (hasBatchSymbol)
+    splitSymbol = "batch";
   // The model computes one of several micro-batches.
   auto microBatch = [&](int64_t size) {
     if (size % options.accumulate == 0)
@@ -123,12 +132,18 @@ ingest::bindDimensions(onnx::GraphProto &graph,
   if (batch && isFixed && options.accumulate > 1)
     batch = microBatch(*batch);
 
-  std::map<std::string, int64_t> bound;
+  BoundDimensions bound;
   for (const Symbol &symbol : symbols) {
+    if (symbol.name == splitSymbol && options.accumulate > 1) {
+      bound.batchInputs = symbol.leads;
+      if (!symbol.otherPlace.empty())
+        fail("the batch '" + symbol.name + "' is " + symbol.otherPlace +
+             "; accumulation splits dimension 0 only");
+    }
     std::optional<int64_t> value;
     if (auto it = given.find(symbol.name); it != given.end())
       value = it->second;
-    else if (symbol.isBatch)
+    else if (symbol.isBatch())
       value = batch;
     if (!value) {
       std::string places;
@@ -136,19 +151,24 @@ ingest::bindDimensions(onnx::GraphProto &graph,
         places += (places.empty() ? "" : ", ") + place;
       fail("dimension '" + symbol.name + "' of " + places +
            " has no value; give one with --dim " + symbol.name + "=N" +
-           (symbol.isBatch ? " or --batch N" : ""));
+           (symbol.isBatch() ? " or --batch N" : ""));
       continue;
     }
-    bound[symbol.name] = *value;
+    bound.values[symbol.name] = *value;
     int64_t size = symbol.name == splitSymbol ? microBatch(*value) : *value;
     for (auto *place : symbol.places)
       place->set_dim_value(size); // a oneof: also clears the symbol
   }
 
+  if (isFixed)
+    for (const auto &[input, size] : fixedBatch)
+      if (size == fixedBatch.front().second)
+        bound.batchInputs.push_back(input);
+
   // A batch for a model that has one already. Inputs whose dimension 0 is
   // something else than the batch stand beside an input that has the symbol.
   bool anyBatchSymbol =
-      llvm::any_of(symbols, [](const Symbol &s) { return s.isBatch; });
+      llvm::any_of(symbols, [](const Symbol &s) { return s.isBatch(); });
   if (batch && !anyBatchSymbol && !fixedBatch.empty() &&
       llvm::none_of(fixedBatch,
                     [&](const auto &entry) { return entry.second == *batch; }))
@@ -159,11 +179,11 @@ ingest::bindDimensions(onnx::GraphProto &graph,
          "; export with a dynamic one: " + exportAdvice);
   // A batch that nothing uses.
   auto firstBatch =
-      llvm::find_if(symbols, [](const Symbol &s) { return s.isBatch; });
+      llvm::find_if(symbols, [](const Symbol &s) { return s.isBatch(); });
   if (batch && firstBatch != symbols.end() &&
       llvm::all_of(symbols,
                    [&](const Symbol &s) {
-                     return !s.isBatch ||
+                     return !s.isBatch() ||
                             (given.count(s.name) && given.at(s.name) != *batch);
                    }) &&
       llvm::none_of(fixedBatch,

@@ -15,10 +15,17 @@ inline constexpr const char *exportAdvice =
     "torch.onnx.export(model.train(), args, \"model.onnx\", dynamo=True, "
     "optimize=False, dynamic_shapes=...)";
 
+struct BoundDimensions {
+  /// The symbols with their values.
+  std::map<std::string, int64_t> values;
+  /// The inputs whose dimension 0 is the batch.
+  std::vector<std::string> batchInputs;
+};
+
 /// Gives every dimension of the graph's inputs named in `inputs` a value, in
-/// place. Returns the symbols with their values; reports symbols without one,
-/// names that are no symbol, and a batch other than the exported one.
-llvm::FailureOr<std::map<std::string, int64_t>>
+/// place. Reports symbols without one, names that are no symbol, a batch other
+/// than the exported one, and one that accumulation cannot split.
+llvm::FailureOr<BoundDimensions>
 bindDimensions(onnx::GraphProto &graph, const std::vector<std::string> &inputs,
                const ImportOptions &options, const std::string &label,
                ImportDiagnostics &diagnostics);

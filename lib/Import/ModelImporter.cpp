@@ -173,6 +173,8 @@ void ModelImporter::importInputs() {
   Block *body = function.addEntryBlock();
   for (auto [i, name] : llvm::enumerate(names)) {
     function.setArgAttr(i, graph::kNameAttr, builder.getStringAttr(name));
+    if (llvm::is_contained(normalized.batchInputs, name))
+      function.setArgAttr(i, graph::kBatchAttr, builder.getUnitAttr());
     Imported &value = nodes.define(name.str());
     value.value = body->getArgument(i);
     value.type = cast<RankedTensorType>(types[i]);

@@ -390,7 +390,9 @@ ingest::normalize(const ModelSource &source, const ImportOptions &options,
                              source.label, diagnostics);
   if (llvm::failed(dims))
     return llvm::failure();
-  normalized.dims = std::move(*dims);
+  normalized.dims = std::move(dims->values);
+  if (options.accumulate > 1)
+    normalized.batchInputs = std::move(dims->batchInputs);
 
   int64_t opset = opsetsOf(model)[""];
   forgetShapes(*model.mutable_graph());

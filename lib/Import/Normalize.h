@@ -20,6 +20,8 @@ struct NormalizedModel {
   /// initializers, whose data is not in `model`.
   std::vector<std::string> inputs;
   std::map<std::string, int64_t> dims;
+  /// The inputs that accumulation splits.
+  std::vector<std::string> batchInputs;
 };
 
 using IsKnownOp =

@@ -38,6 +38,10 @@ private:
   };
 
   LogicalResult splitArguments();
+  bool isBatch(BlockArgument argument) {
+    return static_cast<bool>(
+        function.getArgAttr(argument.getArgNumber(), graph::kBatchAttr));
+  }
   void begin(Loop &loop) { loop.region.emplaceBlock(); }
   BlockArgument addCarried(Loop &loop, Value init);
   BlockArgument addSequence(Loop &loop, Value sequence);
@@ -71,11 +75,80 @@ private:
 };
 } // namespace
 
-/// Arguments get the shape of the whole batch. The batch is dimension 0 of the
-/// first input; inputs with another dimension 0 belong to all micro-batches.
+/// Where dimension `dim` of an operand goes in a result that holds the same
+/// elements in rows of it; nothing where that is not known.
+static std::optional<int64_t> followDimension(OpOperand &use, int64_t dim) {
+  Operation *op = use.getOwner();
+  if (op->hasTrait<OpTrait::Elementwise>() || isa<graph::DropoutOp>(op))
+    return dim;
+  if (auto transpose = dyn_cast<graph::TransposeOp>(op)) {
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    return llvm::find(permutation, dim) - permutation.begin();
+  }
+  if (auto broadcast = dyn_cast<graph::BroadcastOp>(op))
+    return broadcast.getDims()[dim];
+  if (auto gather = dyn_cast<graph::GatherOp>(op);
+      gather && use.getOperandNumber() == 1 && gather.getBatch() == 0)
+    return dim + gather.getDim();
+  if (auto contract = dyn_cast<graph::ContractOp>(op);
+      contract && dim == 0 && use.getOperandNumber() == 0 &&
+      !llvm::is_contained(contract.getLhsContract(), 0) &&
+      (contract.getLhsBatch().empty() || contract.getLhsBatch().front() == 0))
+    return 0;
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
+    auto from = cast<RankedTensorType>(use.get().getType()).getShape();
+    auto to = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+    // The same dimension, with as many elements before it.
+    auto before = [](ArrayRef<int64_t> shape, int64_t end) {
+      int64_t product = 1;
+      for (int64_t size : shape.take_front(end))
+        product *= size;
+      return product;
+    };
+    for (int64_t i = 0, end = to.size(); i < end; ++i)
+      if (to[i] == from[dim] && before(to, i) == before(from, dim))
+        return i;
+  }
+  return std::nullopt;
+}
+
+/// Fails where the model iterates over dimension 0 of an argument: it is time
+/// then, not the batch, and its parts need each other.
+static LogicalResult requireIndependentParts(BlockArgument argument) {
+  SmallVector<std::pair<Value, int64_t>> pending{{argument, 0}};
+  llvm::DenseSet<Value> seen;
+  while (!pending.empty()) {
+    auto [value, dim] = pending.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    for (OpOperand &use : value.getUses()) {
+      Operation *op = use.getOwner();
+      if (auto scan = dyn_cast<graph::ScanOp>(op);
+          scan && dim == 0 && llvm::is_contained(scan.getSequences(), value)) {
+        auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+        return function.emitError("the model iterates over dimension 0 of ")
+               << "input "
+               << function.getArgAttr(argument.getArgNumber(), graph::kNameAttr)
+               << ": it is no batch that accumulation could split";
+      }
+      if (op->getNumResults() != 1)
+        continue;
+      if (auto next = followDimension(use, dim))
+        pending.emplace_back(op->getResult(0), *next);
+    }
+  }
+  return success();
+}
+
+/// Arguments get the shape of the whole batch, labels too; what is not marked
+/// belongs to all micro-batches.
 LogicalResult Accumulation::splitArguments() {
   Block &block = function.front();
   std::optional<int64_t> batch;
+  for (BlockArgument argument : block.getArguments())
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+        type && type.getRank() > 0 && !batch && isBatch(argument))
+      batch = type.getDimSize(0);
   SmallVector<Type> types;
   builder.setInsertionPointToStart(&block);
   for (BlockArgument argument : block.getArguments()) {
@@ -83,13 +156,16 @@ LogicalResult Accumulation::splitArguments() {
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                       graph::kNameAttr);
     bool isLabels = name && name.getValue() == "labels";
-    if (type && type.getRank() > 0 && !batch)
-      batch = type.getDimSize(0);
-    if (!type || type.getRank() == 0 ||
-        (type.getDimSize(0) != *batch && !isLabels)) {
+    if (isLabels && batch && type.getDimSize(0) % *batch != 0)
+      return function.emitError("expected labels for a micro-batch of ")
+             << *batch << " rows, got shape [" << type.getShape()
+             << "]: their dimension 0 must be the batch";
+    if (!batch || !(isLabels || isBatch(argument))) {
       types.push_back(argument.getType());
       continue;
     }
+    if (failed(requireIndependentParts(argument)))
+      return failure();
     SmallVector<int64_t> whole(type.getShape()), parts(type.getShape());
     whole[0] *= count;
     parts.insert(parts.begin(), count);
@@ -190,6 +266,28 @@ Value Accumulation::totalCount(Value micro) {
   return finish(loop, {next}).getResult(0);
 }
 
+/// Tells random ops the micro-batch that they are in, those in loops inside of
+/// it as well.
+static void numberRandomOps(Block &block, llvm::function_ref<Value()> number) {
+  for (Operation &op : block) {
+    if (auto dropout = dyn_cast<graph::DropoutOp>(op))
+      dropout.getMicroMutable().assign(number());
+    else if (auto random = dyn_cast<graph::RandomOp>(op))
+      random.getMicroMutable().assign(number());
+    else if (auto scan = dyn_cast<graph::ScanOp>(op)) {
+      Value inner;
+      numberRandomOps(scan.getBody().front(), [&] {
+        if (!inner) {
+          Value outer = number();
+          scan.getInvariantsMutable().append(outer);
+          inner = scan.getBody().addArgument(outer.getType(), scan.getLoc());
+        }
+        return inner;
+      });
+    }
+  }
+}
+
 LogicalResult Accumulation::run() {
   Block &block = function.front();
   auto terminator = cast<func::ReturnOp>(block.getTerminator());
@@ -256,10 +354,7 @@ LogicalResult Accumulation::run() {
                     builder.getI64IntegerAttr(0)));
     return micro;
   };
-  for (auto op : loop.block().getOps<graph::DropoutOp>())
-    op.getMicroMutable().assign(number());
-  for (auto op : loop.block().getOps<graph::RandomOp>())
-    op.getMicroMutable().assign(number());
+  numberRandomOps(loop.block(), number);
 
   SmallVector<Value> yielded;
   for (auto [index, sum] : llvm::zip_equal(summed, sums))

@@ -15,7 +15,31 @@ func.func @train_step(%step: !graph.step) -> tensor<f32> {
 // -----
 
 // expected-error @+1 {{expected @train_step to return what its loss is divided by}}
-func.func @train_step(%x: tensor<2xf32>, %step: !graph.step) -> tensor<f32> {
+func.func @train_step(%x: tensor<2xf32> {graph.name = "x", graph.batch}, %step: !graph.step) -> tensor<f32> {
   %loss = graph.reduce sum %x dims = [0] : tensor<2xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{the model iterates over dimension 0 of input "x": it is no batch that accumulation could split}}
+func.func @train_step(%x: tensor<3x2x4xf32> {graph.name = "x", graph.batch}, %step: !graph.step) -> (tensor<f32>, tensor<f32> {graph.loss_count}) {
+  %zero = arith.constant dense<0.0> : tensor<2x4xf32>
+  %y = math.tanh %x : tensor<3x2x4xf32>
+  %h = graph.scan 3 inits(%zero) sequences(%y) invariants() {
+  ^bb0(%s: tensor<2x4xf32>, %e: tensor<2x4xf32>):
+    %n = arith.addf %s, %e : tensor<2x4xf32>
+    graph.yield %n : tensor<2x4xf32>
+  } : (tensor<2x4xf32>, tensor<3x2x4xf32>) -> tensor<2x4xf32>
+  %loss = graph.reduce sum %h dims = [0, 1] : tensor<2x4xf32> -> tensor<f32>
+  %count = arith.constant dense<1.0> : tensor<f32>
+  return %loss, %count : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{expected labels for a micro-batch of 2 rows, got shape [3]: their dimension 0 must be the batch}}
+func.func @train_step(%x: tensor<2x3xf32> {graph.name = "x", graph.batch}, %labels: tensor<3xf32> {graph.name = "labels"}, %step: !graph.step) -> tensor<f32> {
+  %loss = graph.reduce sum %x dims = [0, 1] : tensor<2x3xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }

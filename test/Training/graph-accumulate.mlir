@@ -1,4 +1,4 @@
-// RUN: bessemer-opt %s --graph-accumulate=count=4 | FileCheck %s
+// RUN: bessemer-opt %s --split-input-file --graph-accumulate=count=4 | FileCheck %s
 
 // A step of three rows becomes a loop over four times three: what is returned
 // is summed, the statistic goes from part to part, the constant count is that of
@@ -8,7 +8,7 @@ graph.state @w parameter trainable : tensor<4xf32> = dense<0.1> : tensor<4xf32>
 graph.state @m statistic : tensor<4xf32> = dense<0.2> : tensor<4xf32>
 
 // CHECK-LABEL: func.func @train_step
-// CHECK-SAME: (%[[X:.*]]: tensor<12x4xf32> {graph.name = "x"}, %[[STEP:.*]]: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<4xf32> {graph.gradient = @w})
+// CHECK-SAME: (%[[X:.*]]: tensor<12x4xf32> {graph.batch, graph.name = "x"}, %[[STEP:.*]]: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<4xf32> {graph.gradient = @w})
 // CHECK-DAG: %[[PARTS:.*]] = tensor.expand_shape %[[X]] {{.*}} into tensor<4x3x4xf32>
 // CHECK-DAG: %[[W:.*]] = graph.read @w
 // CHECK-DAG: %[[M:.*]] = graph.read @m
@@ -24,7 +24,7 @@ graph.state @m statistic : tensor<4xf32> = dense<0.2> : tensor<4xf32>
 // CHECK: graph.yield %[[LOSSES]], %[[SUMS]], %[[NEW]]
 // CHECK: graph.write @m, %[[R]]#2
 // CHECK: return %[[R]]#0, %[[R]]#1
-func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x"}, %step: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count}, tensor<4xf32> {graph.gradient = @w}) {
+func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x", graph.batch}, %step: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count}, tensor<4xf32> {graph.gradient = @w}) {
   %w = graph.read @w : tensor<4xf32>
   %m = graph.read @m : tensor<4xf32>
   %d = graph.dropout %x, %step {ratio = 0.5 : f64, id = 0 : i64} : (tensor<3x4xf32>, !graph.step) -> tensor<3x4xf32>
@@ -37,5 +37,34 @@ func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x"}, %step: !graph.step
   %g = arith.divf %s, %n : tensor<4xf32>
   %new = arith.addf %m, %s : tensor<4xf32>
   graph.write @m, %new : tensor<4xf32>
+  return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<4xf32>
+}
+
+// -----
+
+// A loop within the micro-batch hears of its number, too.
+
+graph.state @w parameter trainable : tensor<4xf32> = dense<0.1> : tensor<4xf32>
+
+// CHECK-LABEL: func.func @train_step
+// CHECK: graph.scan 4 {{.*}} {
+// CHECK-NEXT: ^bb0({{.*}}%[[K:.*]]: tensor<i64>,
+// CHECK: graph.scan 2 inits({{.*}}) sequences({{.*}}) invariants(%{{.*}}, %[[K]]) {
+// CHECK-NEXT: ^bb0({{.*}}, %[[STEP:.*]]: !graph.step, %[[INNER:.*]]: tensor<i64>):
+// CHECK: graph.dropout %{{.*}}, %[[STEP]] micro %[[INNER]]
+func.func @train_step(%x: tensor<3x2x4xf32> {graph.name = "x", graph.batch}, %step: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count}, tensor<4xf32> {graph.gradient = @w}) {
+  %w = graph.read @w : tensor<4xf32>
+  %t = graph.transpose %x permutation = [1, 0, 2] : tensor<3x2x4xf32> -> tensor<2x3x4xf32>
+  %zero = arith.constant dense<0.0> : tensor<3x4xf32>
+  %h = graph.scan 2 inits(%zero) sequences(%t) invariants(%step) {
+  ^bb0(%s: tensor<3x4xf32>, %e: tensor<3x4xf32>, %number: !graph.step):
+    %d = graph.dropout %e, %number {ratio = 0.5 : f64, id = 0 : i64} : (tensor<3x4xf32>, !graph.step) -> tensor<3x4xf32>
+    %n = arith.addf %s, %d : tensor<3x4xf32>
+    graph.yield %n : tensor<3x4xf32>
+  } : (tensor<3x4xf32>, tensor<2x3x4xf32>, !graph.step) -> tensor<3x4xf32>
+  %g = graph.reduce sum %h dims = [0] : tensor<3x4xf32> -> tensor<4xf32>
+  %p = arith.mulf %g, %w : tensor<4xf32>
+  %loss = graph.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+  %count = arith.constant dense<3.0> : tensor<f32>
   return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<4xf32>
 }

@@ -72,3 +72,41 @@ def test_wrong_parts_are_refused(golden, arguments, message):
     case = golden("mlp_cross_entropy")
     with pytest.raises(bessemer.Error, match=message):
         bessemer.compile(case.model, loss="cross_entropy", **arguments)
+
+
+def test_only_the_batch_is_split():
+    """An input that has as many rows as a micro-batch, but not the batch."""
+    nodes = [helper.make_node("MatMul", ["x", "table"], ["a"]), helper.make_node("Mul", ["a", "w"], ["b"]),
+             helper.make_node("Mul", ["b", "b"], ["s"]), helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0)]
+    model = make_model(nodes, [("x", "f", ["batch", 4]), ("table", "f", [4, 3])], [("loss", "f", [])],
+                       {"w": np.array([1, 2, 3], np.float32)})
+    rng = np.random.default_rng(0)
+    feed = {"x": rng.random((8, 4), np.float32), "table": rng.random((4, 3), np.float32)}
+    results = []
+    for parts in (1, 2):
+        session = bessemer.compile(model, loss="output:loss", train=["w"], batch=8, accumulate=parts,
+                                   optimizer={"kind": "sgd", "lr": 0.1}).session()
+        results.append((session.train_step(feed)["loss"], session.state_dict()["w"]))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-6)
+
+
+def recurrent_model(*sizes):
+    """The mean of the last state of an LSTM over dimension 0."""
+    shape = [*sizes, 3]
+    nodes = [helper.make_node("LSTM", ["x", "w", "r"], ["", "h"], hidden_size=2),
+             helper.make_node("ReduceMean", ["h"], ["loss"], keepdims=0)]
+    rng = np.random.default_rng(0)
+    return make_model(nodes, [("x", "f", shape)], [("loss", "f", [])],
+                      {"w": rng.random((1, 8, 3), np.float32), "r": rng.random((1, 8, 2), np.float32)})
+
+
+@pytest.mark.parametrize("sizes,dims,message", [
+    (["time", "batch"], {"time": 4, "batch": 4},
+     "the batch 'batch' is dimension 1 of input 'x'; accumulation splits dimension 0 only"),
+    (["T", "B"], {"T": 4, "B": 2}, "the model iterates over dimension 0 of input \"x\""),
+    ([4, 4], None, "the model iterates over dimension 0 of input \"x\""),
+])
+def test_time_is_no_batch(sizes, dims, message):
+    with pytest.raises(bessemer.Error, match=message):
+        bessemer.compile(recurrent_model(*sizes), loss="output:loss", train=["w"], dims=dims, accumulate=2)

@@ -86,7 +86,7 @@ def GraphAccumulate : Pass<"graph-accumulate", "::mlir::ModuleOp"> {
   let summary = "make @train_step a loop over the micro-batches of a batch";
   let description = [{
     The function computes loss and gradients of a micro-batch; in the result its
-    inputs are `count` times as large and a `graph.scan` runs the old body on one
+    inputs marked `graph.batch`, and its labels, are `count` times as large and a `graph.scan` runs the old body on one
     part after the other. Losses and gradients are summed, divided by the number
     of the whole batch's elements, so that they are those of the whole batch up
     to rounding. Running statistics go from micro-batch to micro-batch, and each
@@ -94,7 +94,7 @@ def GraphAccumulate : Pass<"graph-accumulate", "::mlir::ModuleOp"> {
 
     ```mlir
     graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
-    func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x"}, %step: !graph.step)
+    func.func @train_step(%x: tensor<3x4xf32> {graph.name = "x", graph.batch}, %step: !graph.step)
         -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count},
             tensor<4xf32> {graph.gradient = @w}) {
       %w = graph.read @w : tensor<4xf32>

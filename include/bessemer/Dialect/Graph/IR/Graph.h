@@ -35,6 +35,9 @@ namespace bessemer::graph {
 /// Name of the argument and result attribute that holds the ONNX name.
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 
+/// On an argument whose dimension 0 is the batch, where accumulation splits it.
+inline constexpr llvm::StringLiteral kBatchAttr = "graph.batch";
+
 /// Attaches gradients to upstream `arith`, `math` and `tensor` ops.
 void registerUpstreamGradients(mlir::DialectRegistry &registry);
 
