@@ -157,6 +157,11 @@ class Session:
         arrays = self._feeds(function, feeds)
         rows = {name: array.shape[0] for name, array in arrays.items()
                 if len(inputs[name][1]) and array.ndim}
+        if all(array.shape == tuple(inputs[name][1]) for name, array in arrays.items()):
+            # One whole batch; not every input needs to have its rows.
+            total = max(rows.values(), default=1)
+            yield arrays, total, total, total
+            return
         if len(set(rows.values())) > 1:
             raise Error(f"{function}: inputs have different numbers of rows: "
                         + ", ".join(f"{n} {c}" for n, c in rows.items()))

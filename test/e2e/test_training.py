@@ -7,8 +7,11 @@ import os
 
 import numpy as np
 import pytest
+from onnx import helper
 
+import bessemer
 from conftest import GOLDENS
+from models import make_model
 
 CASES = [(name, index) for name in sorted(os.listdir(GOLDENS))
          for index in range(len(json.load(open(os.path.join(GOLDENS, name, "case.json")))["optimizers"]))]
@@ -32,6 +35,16 @@ def test_inputs_may_have_any_number_of_rows_in_predict(golden):
     assert whole.shape == (9, 5)
     first = next(iter(session.predict({"x": x[:6]}).values()))
     np.testing.assert_array_equal(whole[:6], first)
+
+
+def test_a_whole_batch_may_have_inputs_of_other_lengths():
+    nodes = [helper.make_node("Gather", ["x", "i"], ["y"])]
+    model = make_model(nodes, [("x", "f", [4, 2]), ("i", "i", [6])], [("y", "f", [6, 2])])
+    x, i = np.arange(8, dtype=np.float32).reshape(4, 2), np.array([3, 0, 1, 3, 2, 2])
+    session = bessemer.compile(model).session()
+    np.testing.assert_array_equal(session.predict({"x": x, "i": i})["y"], x[i])
+    with pytest.raises(bessemer.Error, match="different numbers of rows: x 4, i 5"):
+        session.predict({"x": x, "i": i[:5]})
 
 
 def test_no_rows_predict_no_rows(golden):
