@@ -344,7 +344,7 @@ FailureOr<OwningOpRef<ModuleOp>> ModelImporter::run() {
     if (info.role == "constant")
       continue;
     if (llvm::is_contained({"model", "predict", "eval_step", "train_step",
-                            "init", "updates", "nonfinite_step"},
+                            "updates", "nonfinite_step"},
                            info.name)) {
       fail("initializer '" + info.name +
            "' has a name that the compiler needs; rename it");
