@@ -14,6 +14,9 @@ constexpr uint64_t cacheLine = 64;
 /// channels the transformed weights, for a weight gradient those of each
 /// thread, are larger than all images.
 constexpr uint64_t mostWinogradScratch = 32 << 20;
+/// Output channels of one part of a weight gradient: whole blocks, enough of
+/// them that transforming x for each part costs little.
+constexpr int64_t leastOutputs = 64;
 
 /// The descriptors of one convolution's tensors.
 struct Descs {
@@ -74,7 +77,9 @@ Status Convolution::plan(int threads, bool blocked) {
       dnnlStatus(dnnl.primitive_attr_set_scratchpad_mode(
                      userScratch.get(), dnnl_scratchpad_mode_user),
                  "primitive_attr_set_scratchpad_mode"));
-  BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked));
+  usesWinograd = whole.winograd && createWinograd(blocked);
+  if (!usesWinograd)
+    BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked, dnnl_convolution_direct));
   BESSEMER_RETURN_IF_ERROR(addOperands());
   // What one image takes in the layouts that oneDNN chooses for the batch.
   uint64_t bytesPerImage = 0;
@@ -91,7 +96,7 @@ Status Convolution::plan(int threads, bool blocked) {
     chunk.x[0] = chunk.y[0] = images;
     operands.clear();
     scratchSize = 0;
-    BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked));
+    BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked, dnnl_convolution_direct));
     BESSEMER_RETURN_IF_ERROR(addOperands());
   }
   for (const Operand &operand : operands)
@@ -102,7 +107,7 @@ Status Convolution::plan(int threads, bool blocked) {
   scratchpadDesc = *dnnl.primitive_desc_query_md(primitiveDesc.get(),
                                                  dnnl_query_scratchpad_md, 0);
   scratchpadOffset = reserve(dnnl.memory_desc_get_size(&scratchpadDesc));
-  if (whole.kind != Kind::weight_gradient || chunks == 1)
+  if (whole.kind != Kind::weight_gradient || chunk.x[0] == whole.x[0])
     return {};
   const Operand &result = operands.back();
   partialBytes = dnnl.memory_desc_get_size(&result.innerDesc);
@@ -113,18 +118,30 @@ Status Convolution::plan(int threads, bool blocked) {
                     "memory_create");
 }
 
-/// The primitive for `chunk`.
-Status Convolution::createPrimitive(bool blocked) {
-  // Not every processor has Winograd's algorithm, nor every shape.
-  usesWinograd = whole.winograd &&
-                 createPrimitive(blocked, dnnl_convolution_winograd).ok() &&
-                 dnnl.memory_desc_get_size(dnnl.primitive_desc_query_md(
-                     primitiveDesc.get(), dnnl_query_scratchpad_md, 0)) <=
-                     mostWinogradScratch;
-  return usesWinograd ? Status()
-                      : createPrimitive(blocked, dnnl_convolution_direct);
+/// Plans Winograd's algorithm where the library has it, which not every
+/// processor nor every shape does, and its scratch is small enough. That of a
+/// weight gradient shrinks with the output channels computed at a time.
+bool Convolution::createWinograd(bool blocked) {
+  const int64_t outputs = whole.w[0];
+  int64_t parts = 1;
+  do {
+    chunk.w[0] = chunk.y[1] = outputs / parts;
+    if (!createPrimitive(blocked, dnnl_convolution_winograd).ok())
+      break;
+    if (dnnl.memory_desc_get_size(dnnl.primitive_desc_query_md(
+            primitiveDesc.get(), dnnl_query_scratchpad_md, 0)) <=
+        mostWinogradScratch) {
+      chunks = parts;
+      return true;
+    }
+    parts *= 2;
+  } while (whole.kind == Kind::weight_gradient &&
+           outputs % (parts * leastOutputs) == 0);
+  chunk = whole;
+  return false;
 }
 
+/// The primitive for `chunk`.
 Status Convolution::createPrimitive(bool blocked, dnnl_alg_kind_t algorithm) {
   Descs asked;
   BESSEMER_RETURN_IF_ERROR(describe(dnnl, chunk, blocked, true, asked));
@@ -176,6 +193,15 @@ Status Convolution::createPrimitive(bool blocked, dnnl_alg_kind_t algorithm) {
 Status Convolution::addOperands() {
   Descs row;
   BESSEMER_RETURN_IF_ERROR(describe(dnnl, chunk, false, false, row));
+  if (chunk.w[0] != whole.w[0]) {
+    // Channels of every image, which lie between others.
+    Descs all;
+    BESSEMER_RETURN_IF_ERROR(describe(dnnl, whole, false, false, all));
+    const dnnl_dims_t none = {};
+    BESSEMER_RETURN_IF_ERROR(dnnlStatus(
+        dnnl.memory_desc_init_submemory(&row.y, &all.y, row.y.dims, none),
+        "memory_desc_init_submemory"));
+  }
   operands.reserve(4);
   switch (whole.kind) {
   case Kind::forward:
@@ -204,6 +230,18 @@ Status Convolution::addOperands() {
   return {};
 }
 
+uint64_t Convolution::chunkStride(int argument) const {
+  auto bytes = [](const std::array<int64_t, 4> &shape) {
+    return sizeof(float) * uint64_t(shape[0] * shape[1] * shape[2] * shape[3]);
+  };
+  const bool isX = argument == DNNL_ARG_SRC || argument == DNNL_ARG_DIFF_SRC;
+  const bool isY = argument == DNNL_ARG_DST || argument == DNNL_ARG_DIFF_DST;
+  if (chunk.w[0] == whole.w[0])
+    return isX ? bytes(chunk.x) : isY ? bytes(chunk.y) : 0;
+  // Parts of the output channels; in an image those lie together.
+  return isX ? 0 : isY ? bytes(chunk.y) / uint64_t(chunk.y[0]) : bytes(chunk.w);
+}
+
 /// Memory objects and, where the primitive chose another layout, the reorder.
 Status Convolution::addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
                                dnnl_query_t query, bool isResult) {
@@ -211,10 +249,7 @@ Status Convolution::addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
   operand.argument = argument;
   operand.isResult = isResult;
   operand.rowDesc = rowDesc;
-  bool isImage = argument == DNNL_ARG_SRC || argument == DNNL_ARG_DST ||
-                 argument == DNNL_ARG_DIFF_SRC || argument == DNNL_ARG_DIFF_DST;
-  if (isImage)
-    operand.chunkStride = dnnl.memory_desc_get_size(&rowDesc);
+  operand.chunkStride = chunkStride(argument);
   operand.row = DnnlMemory(dnnl);
   BESSEMER_RETURN_IF_ERROR(
       dnnlStatus(dnnl.memory_create(operand.row.out(), &operand.rowDesc,
@@ -295,7 +330,7 @@ Status Convolution::runChunk(const OneDnnStream &stream, void *const *addresses,
                              int64_t index) {
   for (size_t i = 0; i < operands.size(); ++i) {
     Operand &operand = operands[i];
-    // Weights and bias stay what the first chunk made of them.
+    // What all chunks share stays what the first made of it.
     if (index > 0 && !operand.chunkStride)
       continue;
     BESSEMER_RETURN_IF_ERROR(bind(stream, operand,

@@ -35,7 +35,7 @@ private:
   struct Operand {
     int argument = 0;
     bool isResult = false;
-    /// Bytes from one chunk's images to the next; 0: the same in each chunk.
+    /// Bytes from one chunk's elements to the next's; 0: the same in each.
     uint64_t chunkStride = 0;
     dnnl_memory_desc_t rowDesc, innerDesc;
     /// The caller's tensor, or a chunk of it: `rowDesc`.
@@ -48,11 +48,12 @@ private:
   };
 
   Status plan(int threads, bool blocked);
-  Status createPrimitive(bool blocked);
+  bool createWinograd(bool blocked);
   Status createPrimitive(bool blocked, dnnl_alg_kind_t algorithm);
   Status addOperands();
   Status addOperand(int argument, const dnnl_memory_desc_t &rowDesc,
                     dnnl_query_t query, bool isResult = false);
+  uint64_t chunkStride(int argument) const;
   uint64_t reserve(uint64_t bytes);
 
   Status bind(const OneDnnStream &stream, Operand &operand, void *address);
@@ -62,7 +63,8 @@ private:
   void addPartial(void *const *addresses);
 
   const OneDnn &dnnl;
-  /// The convolution, and what one run of the primitive computes of it.
+  /// The convolution, and what one run of the primitive computes of it: some of
+  /// the images, or all of them and some of the output channels.
   ConvolutionShape whole, chunk;
   int64_t chunks = 1;
   bool usesWinograd = false;

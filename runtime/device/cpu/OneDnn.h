@@ -22,6 +22,7 @@ namespace bessemer::runtime {
   X(memory_destroy)                                                            \
   X(memory_set_data_handle_v2)                                                 \
   X(memory_desc_init_by_tag)                                                   \
+  X(memory_desc_init_submemory)                                                \
   X(memory_desc_equal)                                                         \
   X(memory_desc_get_size)                                                      \
   X(primitive_attr_create)                                                     \
