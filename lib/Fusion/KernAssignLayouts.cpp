@@ -397,11 +397,17 @@ struct KernAssignLayouts
   using KernAssignLayoutsBase::KernAssignLayoutsBase;
 
   void runOnOperation() override {
-    for (Block &block : getOperation().getBody()) {
-      Choice choice(block);
-      Blocking(choice).run(block);
+    SmallVector<Block *> blocks;
+    for (Block &block : getOperation().getBody())
+      blocks.push_back(&block);
+    // Accumulation computes its parts of the batch in a loop.
+    getOperation().walk(
+        [&](graph::ScanOp scan) { blocks.push_back(&scan.getBlock()); });
+    for (Block *block : blocks) {
+      Choice choice(*block);
+      Blocking(choice).run(*block);
       if (winograd)
-        for (auto conv : block.getOps<kern::ConvOp>())
+        for (auto conv : block->getOps<kern::ConvOp>())
           if (gainsFromWinograd(conv))
             conv.setWinograd(true);
     }

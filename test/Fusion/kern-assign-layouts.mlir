@@ -97,3 +97,32 @@ func.func @winograd(%x: tensor<32x32x32x32xf32>, %w: tensor<32x32x3x3xf32>) -> t
       : (tensor<32x32x32x32xf32>, tensor<32x32x3x3xf32>) -> tensor<32x32x32x32xf32>
   return %y : tensor<32x32x32x32xf32>
 }
+
+// In the body of a loop, of which the images that it is given and passes on stay
+// row-major.
+// CHECK-LABEL: func.func @loop
+func.func @loop(%xs: tensor<4x2x16x8x8xf32>, %w: tensor<32x16x3x3xf32>, %v: tensor<16x32x3x3xf32>)
+    -> tensor<4x2x16x8x8xf32> {
+  // CHECK: graph.scan 4
+  %ys = graph.scan 4 inits() sequences(%xs) invariants(%w, %v) {
+  ^bb0(%x: tensor<2x16x8x8xf32>, %wi: tensor<32x16x3x3xf32>, %vi: tensor<16x32x3x3xf32>):
+    // CHECK: kern.conv forward{{.*}} layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+    %a = kern.conv forward(%x, %wi) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+        {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+         schedule = #kern.schedule<library>}
+        : (tensor<2x16x8x8xf32>, tensor<32x16x3x3xf32>) -> tensor<2x32x8x8xf32>
+    // CHECK: kern.map({{.*}}) bounds = [2, 2, 8, 8, 16]
+    %b = kern.map(%a) bounds = [2, 32, 8, 8] maps = [#id4, #id4] {
+    ^bb0(%e: f32):
+      %t = math.tanh %e : f32
+      kern.yield %t : f32
+    } : (tensor<2x32x8x8xf32>) -> tensor<2x32x8x8xf32>
+    // CHECK: kern.conv forward{{.*}} layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"row">]
+    %y = kern.conv forward(%b, %vi) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"row">]
+        {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+         schedule = #kern.schedule<library>}
+        : (tensor<2x32x8x8xf32>, tensor<16x32x3x3xf32>) -> tensor<2x16x8x8xf32>
+    graph.yield %y : tensor<2x16x8x8xf32>
+  } : (tensor<4x2x16x8x8xf32>, tensor<32x16x3x3xf32>, tensor<16x32x3x3xf32>) -> tensor<4x2x16x8x8xf32>
+  return %ys : tensor<4x2x16x8x8xf32>
+}
