@@ -340,6 +340,7 @@ LogicalResult ProgramEmitter::addStates() {
     state->offset = op.getOffset();
     state->trainable = op.getTrainable();
     state->why = op.getWhy().value_or("").str();
+    state->layout = op.getLayout().value_or("").str();
     if (std::optional<double> splat = splatValue(op.getInit())) {
       state->splat = *splat;
     } else {

@@ -22,8 +22,10 @@ void bessemer::buildFusionPipeline(
   functions.addPass(createKernFuse());
   if (addAfterFusion)
     addAfterFusion(manager);
+  manager.addNestedPass<func::FuncOp>(
+      createKernAssignLayouts({/*winograd=*/options.winograd}));
+  manager.addPass(createKernBlockWeights());
   OpPassManager &kernels = manager.nest<func::FuncOp>();
-  kernels.addPass(createKernAssignLayouts({/*winograd=*/options.winograd}));
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createKernVerify());

@@ -201,7 +201,7 @@ graph::StateOp ModelImporter::createState(const Initializer &initializer,
       info.role == "statistic" ? graph::StateRole::Statistic
                                : graph::StateRole::Parameter,
       info.trainable, type, resourceOf(initializer, type),
-      builder.getStringAttr(info.why));
+      builder.getStringAttr(info.why), /*layout=*/nullptr);
 }
 
 Value ModelImporter::readState(const std::string &name, RankedTensorType type) {

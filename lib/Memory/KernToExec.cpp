@@ -416,10 +416,11 @@ struct KernToExec : bessemer::impl::KernToExecBase<KernToExec> {
     for (const StateLayout::Entry &entry : states.entries) {
       graph::StateOp state = entry.op;
       builder.setInsertionPoint(state);
-      exec::StateOp::create(builder, state.getLoc(), state.getSymName(),
-                            entry.offset, state.getType(), state.getInit(),
-                            graph::stringifyStateRole(state.getRole()),
-                            state.getTrainable(), state.getWhyAttr());
+      exec::StateOp::create(
+          builder, state.getLoc(), state.getSymName(), entry.offset,
+          state.getInit().getType(), state.getInit(),
+          graph::stringifyStateRole(state.getRole()), state.getTrainable(),
+          state.getWhyAttr(), state.getLayoutAttr());
     }
     for (const StateLayout::Entry &entry : states.entries)
       entry.op->erase();

@@ -276,6 +276,44 @@ LogicalResult Evaluator::run(Block &block, Block::iterator first) {
   return success();
 }
 
+/// Visits the places of each of the state's elements, in rows and in its
+/// layout.
+static void
+forEachPlace(graph::StateOp state,
+             llvm::function_ref<void(int64_t row, int64_t laidOut)> visit) {
+  auto type = cast<RankedTensorType>(state.getType());
+  // OIhw16i16o: [O, I, h, w, i, o] of the layout is [O, o, I, i, h, w] of rows.
+  ArrayRef<int64_t> shape = type.getShape();
+  SmallVector<int64_t> strides =
+      stridesOf({shape[0], shape[5], shape[1], shape[4], shape[2], shape[3]});
+  int64_t place = 0;
+  forEachIndex(shape, [&](ArrayRef<int64_t> at) {
+    visit(at[0] * strides[0] + at[5] * strides[1] + at[1] * strides[2] +
+              at[4] * strides[3] + at[2] * strides[4] + at[3],
+          place++);
+  });
+}
+
+Tensor layOut(graph::StateOp state, const Tensor &rowMajor) {
+  if (!state.getLayout())
+    return rowMajor;
+  Tensor result(cast<RankedTensorType>(state.getType()));
+  forEachPlace(state, [&](int64_t row, int64_t laidOut) {
+    result.floats[laidOut] = rowMajor.floats[row];
+  });
+  return result;
+}
+
+Tensor toRowMajor(graph::StateOp state, const Tensor &value) {
+  if (!state.getLayout())
+    return value;
+  Tensor result(cast<RankedTensorType>(state.getInit().getShapedType()));
+  forEachPlace(state, [&](int64_t row, int64_t laidOut) {
+    result.floats[row] = value.floats[laidOut];
+  });
+  return result;
+}
+
 FailureOr<States> initialStates(ModuleOp module) {
   States states;
   for (auto state : module.getOps<graph::StateOp>()) {
@@ -283,7 +321,7 @@ FailureOr<States> initialStates(ModuleOp module) {
     if (failed(value))
       return state.emitError() << "state '" << state.getSymName()
                                << "' has no initial value that can be read";
-    states.emplace(state.getSymName().str(), std::move(*value));
+    states.emplace(state.getSymName().str(), layOut(state, *value));
   }
   return states;
 }

@@ -61,10 +61,11 @@ States randomStates(ModuleOp module) {
     // Variances and second moments go through square roots.
     bool isPositive = state.getRole() == graph::StateRole::Statistic ||
                       state.getRole() == graph::StateRole::Moment;
-    states.emplace(state.getSymName().str(),
-                   randomTensor(state.getSymName(),
-                                cast<RankedTensorType>(state.getType()),
-                                isPositive ? Range::Positive : Range::AnySign));
+    Tensor rowMajor =
+        randomTensor(state.getSymName(),
+                     cast<RankedTensorType>(state.getInit().getShapedType()),
+                     isPositive ? Range::Positive : Range::AnySign);
+    states.emplace(state.getSymName().str(), layOut(state, rowMajor));
   }
   return states;
 }
@@ -96,9 +97,12 @@ Values nameOutputs(func::FuncOp function, Outcome outcome) {
   llvm::StringMap<Value> writes;
   for (auto write : function.getOps<graph::WriteOp>())
     writes[write.getState()] = write.getValue();
+  auto module = function->getParentOfType<ModuleOp>();
   for (auto &[name, tensor] : outcome.written)
     values.insert(
-        {"state '" + name + "'", {std::move(tensor), writes.lookup(name)}});
+        {"state '" + name + "'",
+         {toRowMajor(module.lookupSymbol<graph::StateOp>(name), tensor),
+          writes.lookup(name)}});
   return values;
 }
 
@@ -139,6 +143,8 @@ private:
   struct Known {
     OperationFingerPrint fingerprint;
     OwningOpRef<func::FuncOp> copy;
+    /// The states as they were.
+    OwningOpRef<ModuleOp> states;
     /// Absent when it could not be evaluated.
     std::optional<Values> values;
     std::string error;
@@ -168,13 +174,21 @@ private:
     known.erase(name);
     if (!isEvaluable(function))
       return true;
-    Known entry{now, function.clone(), std::nullopt, ""};
-    FailureOr<Outcome> outcome =
-        run(function, function->getParentOfType<ModuleOp>(), entry.error);
+    auto module = function->getParentOfType<ModuleOp>();
+    Known entry{now, function.clone(), copyStates(module), std::nullopt, ""};
+    FailureOr<Outcome> outcome = run(function, module, entry.error);
     if (succeeded(outcome))
       entry.values = nameOutputs(function, std::move(*outcome));
     known.insert_or_assign(name, std::move(entry));
     return true;
+  }
+
+  static OwningOpRef<ModuleOp> copyStates(ModuleOp module) {
+    OwningOpRef<ModuleOp> copy = ModuleOp::create(module.getLoc());
+    OpBuilder builder = OpBuilder::atBlockEnd(copy->getBody());
+    for (auto state : module.getOps<graph::StateOp>())
+      builder.clone(*state);
+    return copy;
   }
 
   /// Evaluates `function` on inputs and states that follow from names and
@@ -235,7 +249,7 @@ private:
       std::string unused;
       ModuleOp module = function->getParentOfType<ModuleOp>();
       Trace old, now;
-      (void)run(*before.copy, module, unused, &old);
+      (void)run(*before.copy, *before.states, unused, &old);
       (void)run(function, module, unused, &now);
       auto culprit = findCulprit(found->second.value, old, now);
       InFlightDiagnostic error =

@@ -83,7 +83,8 @@ FailureOr<graph::StateOp> UpdateBuilder::addState(const Twine &name,
   return graph::StateOp::create(builder, loc, symbol, role,
                                 /*trainable=*/false, type,
                                 SplatElementsAttr::get(type, element),
-                                builder.getStringAttr(why));
+                                builder.getStringAttr(why),
+                                /*layout=*/nullptr);
 }
 
 Value UpdateBuilder::read(graph::StateOp state) {

@@ -170,7 +170,7 @@ Status Session::writeState(std::string_view name, const TensorView &value) {
         "': expected " + type.str() + ", got " +
         (sameType(type, value) ? "null data" : value.str()));
   if (type.byteSize())
-    std::memcpy(implementation->device->state(*index), value.data,
+    std::memcpy(implementation->device->stateToWrite(*index), value.data,
                 type.byteSize());
   return {};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "core/VerifyArtifact.h"
+#include "core/WeightLayout.h"
 
 #include <algorithm>
 #include <set>
@@ -151,6 +152,14 @@ Status Checker::checkStates() const {
     if (!tensorBytes(state.type(), bytes))
       return fail(where, "a valid tensor type",
                   "an unknown element type or an impossible shape");
+    if (isNamedLayout(state.layout()) &&
+        !(isBlockedWeights(state.layout()) &&
+          state.type()->element() == format::ElementType::f32 &&
+          haveWholeBlocks(state.type()->shape())))
+      return fail(where,
+                  "a row-major one, or layout OIhw16i16o of f32 weights of "
+                  "whole blocks of 16 channels",
+                  "layout " + state.layout()->str());
     if (state.init_blob() < 0 && !holds(state.type()->element(), state.splat()))
       return fail(where, "an initial value that its type holds",
                   std::to_string(state.splat()));

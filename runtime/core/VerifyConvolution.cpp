@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Checks that the shapes of a convolution fit each other.
 #include "core/VerifyArtifact.h"
+#include "core/WeightLayout.h"
 
 #include <array>
 
@@ -76,13 +77,16 @@ bool shapesFit(const format::Convolution &conv) {
 std::optional<Mismatch> checkConvolution(const format::Convolution &conv) {
   if (auto mismatch = checkNumbers(conv))
     return mismatch;
-  auto isRow = [](const flatbuffers::String *layout) {
-    return !layout || layout->size() == 0 || layout->string_view() == "row";
-  };
-  if (!isRow(conv.w_layout()))
-    return Mismatch{"convolution layout", "row", conv.w_layout()->str()};
+  if (isNamedLayout(conv.w_layout()) &&
+      !(isBlockedWeights(conv.w_layout()) && haveWholeBlocks(conv.w()) &&
+        conv.groups() > 0 && conv.w()->Get(0) / conv.groups() % 16 == 0))
+    return Mismatch{"convolution layout",
+                    "row, or OIhw16i16o for multiples of 16 channels in each "
+                    "group",
+                    conv.w_layout()->str() + " for w " + list(conv.w()) +
+                        " and groups " + std::to_string(conv.groups())};
   auto fits = [&](const flatbuffers::String *layout, const Numbers &shape) {
-    return isRow(layout) ||
+    return !isNamedLayout(layout) ||
            (layout->string_view() == "nChw16c" && shape.Get(1) % 16 == 0);
   };
   if (!fits(conv.x_layout(), *conv.x()))

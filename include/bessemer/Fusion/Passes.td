@@ -212,6 +212,47 @@ def KernAssignLayouts : Pass<"kern-assign-layouts", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def KernBlockWeights : Pass<"kern-block-weights", "::mlir::ModuleOp"> {
+  let summary = "lays weights of convolutions out as the library computes on them";
+  let description = [{
+    The library computes on weights [o, i, h, w] that lie as
+    [o / 16, i / 16, h, w, 16 of i, 16 of o] (`OIhw16i16o`); row-major ones it
+    reorders at each call, and a gradient back. A state of whole blocks that a
+    convolution on blocked images reads lies so for the whole program, in every
+    function, and with it what is combined with it element by element: its
+    gradient, its moments and what accumulates in loops. All of them stay
+    row-major when one is used in another way. Initial values, checkpoints and
+    everything that users see stay row-major.
+
+    ```mlir
+    graph.state @w parameter : tensor<32x16x3x3xf32> = dense<0.5> : tensor<32x16x3x3xf32>
+    func.func @f(%x: tensor<8x1x7x7x16xf32>) -> tensor<8x2x7x7x16xf32> {
+      %w = graph.read @w : tensor<32x16x3x3xf32>
+      %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+          {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+           schedule = #kern.schedule<library>}
+          : (tensor<8x1x7x7x16xf32>, tensor<32x16x3x3xf32>) -> tensor<8x2x7x7x16xf32>
+      return %y : tensor<8x2x7x7x16xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    graph.state @w parameter : tensor<2x1x3x3x16x16xf32> = dense<0.5> : tensor<32x16x3x3xf32> {layout = "OIhw16i16o"}
+    func.func @f(%x: tensor<8x1x7x7x16xf32>) -> tensor<8x2x7x7x16xf32> {
+      %w = graph.read @w : tensor<2x1x3x3x16x16xf32>
+      %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"nChw16c">, #kern.layout<"OIhw16i16o">, #kern.layout<"nChw16c">]
+          {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+           schedule = #kern.schedule<library>}
+          : (tensor<8x1x7x7x16xf32>, tensor<2x1x3x3x16x16xf32>) -> tensor<8x2x7x7x16xf32>
+      return %y : tensor<8x2x7x7x16xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"blocked", "blocked", "Number of states in blocks">
+  ];
+}
+
 def KernVerify : Pass<"kern-verify", "::mlir::func::FuncOp"> {
   let summary = "ends the kern level: says what may no longer exist";
   let description = [{

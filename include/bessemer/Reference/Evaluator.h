@@ -8,6 +8,7 @@
 #ifndef BESSEMER_REFERENCE_EVALUATOR_H
 #define BESSEMER_REFERENCE_EVALUATOR_H
 
+#include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "bessemer/Reference/Tensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -49,9 +50,14 @@ struct Outcome {
   States written;
 };
 
-/// The initial values of the states of a module; failure (with a diagnostic)
-/// when an initial value is not available.
+/// The initial values of the states of a module, as functions have them;
+/// failure (with a diagnostic) when an initial value is not available.
 llvm::FailureOr<States> initialStates(mlir::ModuleOp module);
+
+/// A row-major value of a state as functions have it, in the state's layout,
+/// and back.
+Tensor layOut(graph::StateOp state, const Tensor &rowMajor);
+Tensor toRowMajor(graph::StateOp state, const Tensor &value);
 
 /// Evaluates a function of the graph or kern level. `inputs` has one tensor per
 /// argument but the step block. Reports an op that it cannot evaluate, a

@@ -48,9 +48,13 @@ Status describe(const OneDnn &dnnl, const ConvolutionShape &shape,
   BESSEMER_RETURN_IF_ERROR(init(descs.bias, {w[0]}, dnnl_x));
   if (groups == 1)
     return init(descs.w, {w[0], w[1], w[2], w[3]},
-                anyWeights ? dnnl_format_tag_any : dnnl_oihw);
+                anyWeights       ? dnnl_format_tag_any
+                : shape.blockedW ? dnnl_OIhw16i16o
+                                 : dnnl_oihw);
   return init(descs.w, {groups, w[0] / groups, w[1], w[2], w[3]},
-              anyWeights ? dnnl_format_tag_any : dnnl_goihw);
+              anyWeights       ? dnnl_format_tag_any
+              : shape.blockedW ? dnnl_gOIhw16i16o
+                               : dnnl_goihw);
 }
 } // namespace
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/cpu/ConvolutionShape.h"
 
+#include "core/WeightLayout.h"
+
 #include <algorithm>
 
 namespace bessemer::runtime {
@@ -33,6 +35,7 @@ ConvolutionShape::ConvolutionShape(const format::Convolution &description)
       pads(toArray<4>(description.pads())), groups(description.groups()),
       blockedX(isBlocked(description.x_layout())),
       blockedY(isBlocked(description.y_layout())),
+      blockedW(isBlockedWeights(description.w_layout())),
       winograd(description.winograd()) {}
 
 uint64_t ConvolutionShape::weightBytes() const {

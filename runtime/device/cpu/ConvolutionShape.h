@@ -24,6 +24,8 @@ struct ConvolutionShape {
   int64_t groups = 1;
   /// Whether the caller's images lie in blocks of 16 channels.
   bool blockedX = false, blockedY = false;
+  /// Whether the caller's weights lie as OIhw16i16o.
+  bool blockedW = false;
   /// Whether Winograd's algorithm may compute it.
   bool winograd = false;
 

@@ -2,6 +2,7 @@
 // Prepares a session: its memory, the operands of every command, the library's
 // plans. All that a step needs is made here.
 #include "core/InitialState.h"
+#include "core/WeightLayout.h"
 #include "device/cpu/CpuSession.h"
 #include "device/cpu/CpuTarget.h"
 #include "device/cpu/FlushDenormals.h"
@@ -98,13 +99,25 @@ Status CpuSession::prepareMemory() {
     return memory.status();
   };
   BESSEMER_RETURN_IF_ERROR(allocate(stateMemory, report.state, "state"));
+  size_t layoutElements = 0;
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    const format::State &state = *program.table->states()->Get(i);
+    if (isNamedLayout(state.layout()))
+      layoutElements =
+          std::max(layoutElements,
+                   WeightLayout(*state.type()->shape()).scratchElements());
+  }
+  BESSEMER_RETURN_IF_ERROR(allocate(
+      layoutScratch, layoutElements * sizeof(float), "layouts of states"));
+  report.kernelScratch += layoutScratch.size();
+  inRows.resize(program.states.size());
   BESSEMER_RETURN_IF_ERROR(allocate(workMemory, report.work, "temporaries"));
   return allocate(stepBlock, sizeof(StepBlock), "the step block");
 }
 
 Status CpuSession::resetState() {
   for (size_t i = 0; i < program.states.size(); ++i)
-    BESSEMER_RETURN_IF_ERROR(writeInitialState(program, i, state(i)));
+    BESSEMER_RETURN_IF_ERROR(writeInitialState(program, i, stateToWrite(i)));
   return {};
 }
 
@@ -219,8 +232,8 @@ Status CpuSession::addCommand(Plan &plan, Preparation &preparation,
         std::max(scratchPerThread, kernel.scratch()->Get(targetIndex));
     auto entry =
         uintptr_t(preparation.code + kernel.entries()->Get(targetIndex));
-    bool alone = launch->tiles() == 1 || launch->small() ||
-                 touched < leastSharedBytes;
+    bool alone =
+        launch->tiles() == 1 || launch->small() || touched < leastSharedBytes;
     plan.steps.push_back(LaunchStep{reinterpret_cast<Kernel>(entry), slot,
                                     int64_t(launch->tiles()), alone});
   } else if (const auto *copy = command.body_as_Copy()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Runs prepared commands, one after the other.
 #include "device/cpu/CpuSession.h"
+#include "core/WeightLayout.h"
 #include "device/cpu/FlushDenormals.h"
 #include "device/cpu/OpenMp.h"
 
@@ -14,6 +15,33 @@ namespace bessemer::runtime {
 /// Enough for balance when another process takes a core, few enough that
 /// claiming costs nothing.
 static constexpr int64_t mostChunks = 32;
+
+const std::byte *CpuSession::state(size_t index) {
+  const format::State &entry = *program.table->states()->Get(index);
+  if (isNamedLayout(entry.layout()) && !inRows[index]) {
+    WeightLayout(*entry.type()->shape())
+        .toRows(reinterpret_cast<float *>(stateAddress(index)),
+                reinterpret_cast<float *>(layoutScratch.data()));
+  }
+  return stateToWrite(index);
+}
+
+std::byte *CpuSession::stateToWrite(size_t index) {
+  if (isNamedLayout(program.table->states()->Get(index)->layout()))
+    inRows[index] = anyInRows = true;
+  return stateAddress(index);
+}
+
+void CpuSession::layOutStates() {
+  for (size_t i = 0; i < inRows.size(); ++i)
+    if (inRows[i]) {
+      WeightLayout(*program.table->states()->Get(i)->type()->shape())
+          .toBlocks(reinterpret_cast<float *>(stateAddress(i)),
+                    reinterpret_cast<float *>(layoutScratch.data()));
+      inRows[i] = false;
+    }
+  anyInRows = false;
+}
 
 Status CpuSession::bindInputs(size_t function, Plan &plan,
                               std::span<const void *const> inputs) {
@@ -84,6 +112,8 @@ Status CpuSession::run(size_t function, std::span<const void *const> inputs,
   Plan &plan = plans[function];
   BESSEMER_RETURN_IF_ERROR(bindInputs(function, plan, inputs));
   std::memcpy(stepBlock.data(), &step, sizeof(step));
+  if (anyInRows)
+    layOutStates();
 
   std::optional<FlushDenormals> scope;
   if (flushDenormals)

@@ -26,9 +26,10 @@ public:
   const void *output(size_t function, size_t index) const {
     return plans[function].outputs[index].data();
   }
-  std::byte *state(size_t index) const {
-    return stateMemory.data() + program.table->states()->Get(index)->offset();
-  }
+  /// The elements of a state, row-major until the next run.
+  const std::byte *state(size_t index);
+  /// Where to write them all, row-major.
+  std::byte *stateToWrite(size_t index);
   Status resetState();
 
   size_t target() const { return targetIndex; }
@@ -124,6 +125,11 @@ private:
   Expected<Convolution *> convolution(const format::Convolution &description);
   Status prepareScratch();
   Status prepareThreads();
+  std::byte *stateAddress(size_t index) const {
+    return stateMemory.data() + program.table->states()->Get(index)->offset();
+  }
+  /// Lays out the states that were made row-major since the last run.
+  void layOutStates();
   Status bindInputs(size_t function, Plan &plan,
                     std::span<const void *const> inputs);
   /// Steps [begin, end), measured where a profile is taken.
@@ -140,6 +146,12 @@ private:
   bool flushDenormals = true;
   Buffer stateMemory, workMemory, libraryScratch;
   Buffer stepBlock;
+  /// Sixteen filters of any state that does not lie row-major.
+  Buffer layoutScratch;
+  /// By state: whether its elements are row-major until the next run though
+  /// the commands have them in another layout.
+  std::vector<bool> inRows;
+  bool anyInRows = false;
   std::vector<Plan> plans;
   std::vector<std::unique_ptr<Convolution>> convolutions;
   std::unique_ptr<OneDnnStream> stream;

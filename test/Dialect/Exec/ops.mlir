@@ -3,6 +3,8 @@
 
 // CHECK: exec.state @w at 128 : tensor<64xf32> = dense<0.000000e+00> : tensor<64xf32> {role = "parameter", trainable}
 exec.state @w at 128 : tensor<64xf32> = dense<0.0> : tensor<64xf32> {role = "parameter", trainable}
+// CHECK: exec.state @v at 384 : tensor<16x16x1x1xf32> = dense<0.000000e+00> : tensor<16x16x1x1xf32> {layout = "OIhw16i16o", role = "parameter"}
+exec.state @v at 384 : tensor<16x16x1x1xf32> = dense<0.0> : tensor<16x16x1x1xf32> {layout = "OIhw16i16o", role = "parameter"}
 
 // CHECK: exec.kernel @map_0
 exec.kernel @map_0 {

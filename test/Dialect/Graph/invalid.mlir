@@ -5,6 +5,21 @@ graph.state @w parameter : tensor<2xf32> = dense<0.0> : tensor<3xf32>
 
 // -----
 
+// expected-error @+1 {{expected layout OIhw16i16o, got nChw16c}}
+graph.state @w parameter : tensor<2xf32> = dense<0.0> : tensor<2xf32> {layout = "nChw16c"}
+
+// -----
+
+// expected-error @+1 {{expected init of type 'tensor<2x1x3x3x16x16xf32>' when in its layout, got 'tensor<16x32x3x3xf32>'}}
+graph.state @w parameter : tensor<2x1x3x3x16x16xf32> = dense<0.0> : tensor<16x32x3x3xf32> {layout = "OIhw16i16o"}
+
+// -----
+
+// expected-error @+1 {{expected init of type 'tensor<24x16x3x3xf32>' when in its layout, got 'tensor<24x16x3x3xf32>'}}
+graph.state @w parameter : tensor<24x16x3x3xf32> = dense<0.0> : tensor<24x16x3x3xf32> {layout = "OIhw16i16o"}
+
+// -----
+
 // expected-error @+1 {{expected role parameter of a trainable state, got statistic}}
 graph.state @w statistic trainable : tensor<2xf32> = dense<0.0> : tensor<2xf32>
 

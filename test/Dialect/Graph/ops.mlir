@@ -3,6 +3,8 @@
 
 // CHECK: graph.state @fc.weight parameter trainable : tensor<10x84xf32> = dense<5.000000e-01> : tensor<10x84xf32> {why = "marked PARAMETER"}
 graph.state @fc.weight parameter trainable : tensor<10x84xf32> = dense<0.5> : tensor<10x84xf32> {why = "marked PARAMETER"}
+// CHECK: graph.state @conv.weight parameter : tensor<2x1x3x3x16x16xf32> = dense<0.000000e+00> : tensor<32x16x3x3xf32> {layout = "OIhw16i16o"}
+graph.state @conv.weight parameter : tensor<2x1x3x3x16x16xf32> = dense<0.0> : tensor<32x16x3x3xf32> {layout = "OIhw16i16o"}
 // CHECK: graph.state @updates counter : tensor<i64> = dense<0> : tensor<i64>
 graph.state @updates counter : tensor<i64> = dense<0> : tensor<i64>
 

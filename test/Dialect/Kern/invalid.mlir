@@ -444,7 +444,7 @@ func.func @f(%a: tensor<8x6x28x28xf32>) {
 // -----
 
 func.func @conv_layout_unknown(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
-  // expected-error @below {{'kern.conv' op expected layout row, got nChw16c}}
+  // expected-error @below {{'kern.conv' op expected layout row or OIhw16i16o, got nChw16c}}
   %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"nChw16c">, #kern.layout<"row">]
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
       : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
@@ -458,6 +458,37 @@ func.func @conv_block(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>) {
   %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"nChw16c">]
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
       : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x2x32x32x8xf32>
+  return
+}
+
+// -----
+
+func.func @conv_bias_layout(%a: tensor<8x3x32x32xf32>, %b: tensor<16x3x3x3xf32>, %c: tensor<16xf32>) {
+  // expected-error @below {{'kern.conv' op expected layout row, got OIhw16i16o}}
+  %0 = kern.conv forward(%a, %b, %c)
+      layouts = [#kern.layout<"row">, #kern.layout<"row">, #kern.layout<"OIhw16i16o">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>, tensor<16xf32>) -> tensor<8x16x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @conv_weight_block(%a: tensor<8x16x32x32xf32>, %b: tensor<2x2x3x3x16x8xf32>) {
+  // expected-error @below {{'kern.conv' op expected [o, i, h, w, 16, 16] of layout OIhw16i16o, got 'tensor<2x2x3x3x16x8xf32>'}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"OIhw16i16o">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, schedule = #kern.schedule<library>}
+      : (tensor<8x16x32x32xf32>, tensor<2x2x3x3x16x8xf32>) -> tensor<8x16x32x32xf32>
+  return
+}
+
+// -----
+
+func.func @conv_weight_groups(%a: tensor<8x32x8x8xf32>, %b: tensor<1x1x3x3x16x16xf32>) {
+  // expected-error @below {{'kern.conv' op expected groups of whole blocks of 16 output channels, got 2 groups of 8}}
+  %0 = kern.conv forward(%a, %b) layouts = [#kern.layout<"row">, #kern.layout<"OIhw16i16o">, #kern.layout<"row">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 2, schedule = #kern.schedule<library>}
+      : (tensor<8x32x8x8xf32>, tensor<1x1x3x3x16x16xf32>) -> tensor<8x16x8x8xf32>
   return
 }
 

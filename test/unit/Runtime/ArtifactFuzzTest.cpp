@@ -23,6 +23,8 @@ std::string makeFile() {
   uint64_t w =
       artifact.addState("w", Type::f32, {4, 16}, 0, artifact.addBlob(numbers));
   artifact.addState("n", Type::i64, {}, 7);
+  artifact.addState("blocks", Type::f32, {16, 32, 1, 1}, 1);
+  artifact.program.states.back()->layout = "OIhw16i16o";
   int64_t table = artifact.addBlob(numbers);
   uint32_t kernel = artifact.addKernel(scaleAdd, 128);
   for (const char *name : {"predict", "train_step"}) {

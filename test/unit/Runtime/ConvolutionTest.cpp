@@ -206,8 +206,25 @@ static std::vector<float> inBlocks(std::span<const float> image,
   return result;
 }
 
-/// Every kind of convolution on the images that can be in blocks.
-static void checkInBlocks(const Case &c, bool winograd) {
+/// Weights [o, i, h, w] as [o / 16, i / 16, h, w, 16 of i, 16 of o], or back.
+static std::vector<float> weightsInBlocks(std::span<const float> weights,
+                                          const std::vector<int64_t> &shape,
+                                          bool back = false) {
+  std::vector<float> result(weights.size());
+  int64_t inputs = shape[1], pixels = shape[2] * shape[3];
+  for (int64_t row = 0; row < int64_t(weights.size()); ++row) {
+    int64_t pixel = row % pixels, i = row / pixels % inputs;
+    int64_t o = row / pixels / inputs;
+    int64_t block = (o / 16 * (inputs / 16) + i / 16) * pixels + pixel;
+    int64_t blocked = (block * 16 + i % 16) * 16 + o % 16;
+    (back ? result[row] : result[blocked]) = weights[back ? blocked : row];
+  }
+  return result;
+}
+
+/// Every kind of convolution on the images that can be in blocks, with weights
+/// in blocks or not.
+static void checkInBlocks(const Case &c, bool winograd, bool blockedW) {
   bool blockedX = c.channels % 16 == 0, blockedY = c.outputs % 16 == 0;
   auto x = noise(product(c.x()), 1), w = noise(product(c.w()), 2),
        dy = noise(product(c.y()), 3);
@@ -230,6 +247,7 @@ static void checkInBlocks(const Case &c, bool winograd) {
   auto convolution = [&](ConvolutionKind kind) {
     auto conv = ConvolutionTest::describe(c, kind);
     conv->x_layout = blockedX ? "nChw16c" : "row";
+    conv->w_layout = blockedW ? "OIhw16i16o" : "row";
     conv->y_layout = blockedY ? "nChw16c" : "row";
     conv->winograd = winograd;
     return conv;
@@ -241,13 +259,15 @@ static void checkInBlocks(const Case &c, bool winograd) {
   exec.convolution(*convolution(ConvolutionKind::weight_gradient),
                    {in(0), in(2), out(2)});
   auto givenX = blockedX ? inBlocks(x, c.x()) : x;
+  auto givenW = blockedW ? weightsInBlocks(w, c.w()) : w;
   auto givenDy = blockedY ? inBlocks(dy, c.y()) : dy;
   for (int threads : {1, 2}) {
     auto session = artifact.session(threads);
     ASSERT_TRUE(session);
     auto xs = c.x(), ws = c.w(), ys = c.y();
-    NamedTensor inputs[] = {
-        {"x", view(givenX, xs)}, {"w", view(w, ws)}, {"dy", view(givenDy, ys)}};
+    NamedTensor inputs[] = {{"x", view(givenX, xs)},
+                            {"w", view(givenW, ws)},
+                            {"dy", view(givenDy, ys)}};
     // Twice: nothing may be left over in scratch.
     for (int call = 0; call < 2; ++call) {
       Status status = session->run("predict", inputs, {});
@@ -266,7 +286,9 @@ static void checkInBlocks(const Case &c, bool winograd) {
     };
     check(y, image("y", c.y(), blockedY));
     check(dx, image("dx", c.x(), blockedX));
-    check(dw, image("dw", c.w(), false));
+    check(dw, blockedW
+                  ? weightsInBlocks(got("dw"), c.w(), /*back=*/true)
+                  : std::vector<float>(got("dw").begin(), got("dw").end()));
   }
 }
 
@@ -276,14 +298,23 @@ TEST_P(ConvolutionTest, TakesImagesInBlocks) {
   if (c.channels % 16 && c.outputs % 16)
     GTEST_SKIP() << "no image of whole blocks";
   for (bool winograd : {false, true})
-    checkInBlocks(c, winograd);
+    checkInBlocks(c, winograd, /*blockedW=*/false);
+}
+
+TEST_P(ConvolutionTest, TakesWeightsInBlocks) {
+  const Case &c = GetParam();
+  if (c.channels / c.groups % 16 || c.outputs / c.groups % 16)
+    GTEST_SKIP() << "no weights of whole blocks";
+  for (bool winograd : {false, true})
+    checkInBlocks(c, winograd, /*blockedW=*/true);
 }
 
 // Winograd's weight gradient of so many channels takes too much scratch at
 // once.
 TEST(Convolution, ComputesWeightGradientsInParts) {
   Case c{"parts", 2, 512, 6, 6, 512, 3, 3, 1, {1, 1}, {1, 1}, {1, 1, 1, 1}};
-  checkInBlocks(c, /*winograd=*/true);
+  for (bool blockedW : {false, true})
+    checkInBlocks(c, /*winograd=*/true, blockedW);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -321,6 +352,18 @@ INSTANTIATE_TEST_SUITE_P(
              {1, 1},
              {2, 3},
              {2, 3, 2, 3}},
+        Case{"grouped_blocks",
+             2,
+             32,
+             8,
+             8,
+             64,
+             3,
+             3,
+             2,
+             {1, 1},
+             {1, 1},
+             {1, 1, 1, 1}},
         Case{"grouped", 2, 12, 8, 8, 20, 3, 3, 4, {1, 1}, {1, 1}, {1, 1, 1, 1}},
         Case{"depthwise",
              2,

@@ -169,7 +169,7 @@ TEST_F(Loader, RefusesOtherVersions) {
     return Program::fromBytes(asBytes(bytes), "m.bsm").status().message();
   };
   EXPECT_THAT(withVersion(2, 0),
-              HasSubstr("format version: expected 1.0 to 1.1 (what this "
+              HasSubstr("format version: expected 1.0 to 1.2 (what this "
                         "runtime reads), got 2.0 written by the runtime's "
                         "tests"));
   EXPECT_THAT(withVersion(1, 9), HasSubstr("got 1.9"));
@@ -234,6 +234,25 @@ TEST_F(Loader, RefusesBadStates) {
   states[0]->type->element = Type(99);
   EXPECT_THAT(error(), HasSubstr("expected a valid tensor type"));
   states[0]->type->element = Type::f32;
+  const char *layouts = "state 'w': expected a row-major one, or layout "
+                        "OIhw16i16o of f32 weights of whole blocks of 16 "
+                        "channels, got layout ";
+  states[0]->layout = "OIhw8i8o";
+  EXPECT_THAT(error(), HasSubstr(std::string(layouts) + "OIhw8i8o"));
+  states[0]->layout = "OIhw16i16o";
+  EXPECT_THAT(error(), HasSubstr(std::string(layouts) + "OIhw16i16o"));
+  const std::vector<std::vector<int64_t>> shapes = {
+      {16, 24, 1, 1}, {24, 16, 1, 1}, {16, 0, 1, 1}, {16, 16, 1}};
+  for (const auto &shape : shapes) {
+    states[0]->type->shape = shape;
+    EXPECT_THAT(error(), HasSubstr(layouts));
+  }
+  artifact.program.state_bytes = 2048;
+  states[0]->type->shape = {16, 16, 1, 1};
+  states[0]->type->element = Type::f64;
+  EXPECT_THAT(error(), HasSubstr(layouts));
+  states[0]->type->element = Type::f32;
+  states[0]->layout.clear();
   states.push_back(std::make_unique<format::StateT>(*states[0]));
   EXPECT_THAT(error(), HasSubstr("two states with it"));
 }
@@ -411,7 +430,18 @@ TEST_F(Loader, ChecksConvolutions) {
   convolutionError([](Conv &c) { c.y_layout = "nhwc"; },
                    "multiple of 16 channels, got nhwc for y [1, 4, 3, 3]");
   convolutionError([](Conv &c) { c.w_layout = "OIhw16i16o"; },
-                   "convolution layout: expected row, got OIhw16i16o");
+                   "convolution layout: expected row, or OIhw16i16o for "
+                   "multiples of 16 channels in each group, got OIhw16i16o for "
+                   "w [4, 2, 3, 3] and groups 1");
+  convolutionError(
+      [](Conv &c) {
+        c.x = {1, 16, 5, 5};
+        c.w = {16, 8, 3, 3};
+        c.y = {1, 16, 3, 3};
+        c.groups = 2;
+        c.w_layout = "OIhw16i16o";
+      },
+      "got OIhw16i16o for w [16, 8, 3, 3] and groups 2");
   convolutionError([](Conv &c) { c.has_bias = true; },
                    "expected 4 operands, got 3");
   convolutionError(

@@ -290,6 +290,64 @@ TEST(Session, ReadsAndWritesState) {
   EXPECT_EQ(session->readState("w")->elements<float>()[3], 0.5f);
 }
 
+// Functions that copy a state as it lies, out and in.
+TEST(Session, ShowsLaidOutStatesRowMajor) {
+  const std::vector<int64_t> weights = {32, 48, 2, 3};
+  const int64_t size = 32 * 48 * 2 * 3;
+  std::vector<float> initial(size), blocked(size), other(size);
+  std::iota(initial.begin(), initial.end(), 0.0f);
+  // [2, 3, 2, 3, 16 of i, 16 of o], by the strides of the two orders.
+  for (int64_t i = 0; i < size; ++i)
+    blocked[i] = initial[(i / 4608 * 16 + i % 16) * 288 +
+                         (i / 1536 % 3 * 16 + i / 16 % 16) * 6 + i / 256 % 6];
+  EXPECT_EQ(blocked[1], 288.0f);
+  EXPECT_EQ(blocked[16], 6.0f);
+  EXPECT_EQ(blocked[256], 1.0f);
+
+  TestArtifact artifact;
+  artifact.addState("n", Type::i64, {}, 3);
+  uint64_t w =
+      artifact.addState("w", Type::f32, weights, 0, artifact.addBlob(initial));
+  artifact.program.states[1]->layout = "OIhw16i16o";
+  auto out = artifact.addFunction("out", {}, {{"y", Type::f32, {size}}});
+  out.copy(out.slice(out.state, w, size * 4), out.slice(out.output(0)));
+  auto in = artifact.addFunction("in", {{"x", Type::f32, {size}}}, {});
+  in.copy(in.slice(in.input(0)), in.slice(in.state, w, size * 4));
+
+  auto session = artifact.session();
+  auto state = [&] {
+    auto elements = session->readState("w")->elements<float>();
+    return std::vector<float>(elements.begin(), elements.end());
+  };
+  auto asItLies = [&] {
+    EXPECT_TRUE(session->run("out", {}, {}).ok());
+    auto elements = session->output("out", "y")->elements<float>();
+    return std::vector<float>(elements.begin(), elements.end());
+  };
+  EXPECT_EQ(state(), initial);
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_EQ(asItLies(), blocked);
+    EXPECT_EQ(state(), initial);
+    EXPECT_EQ(state(), initial);
+  }
+  ASSERT_TRUE(session->writeState("w", view(blocked, weights)).ok());
+  EXPECT_EQ(state(), blocked);
+  EXPECT_NE(asItLies(), blocked);
+  EXPECT_EQ(state(), blocked);
+
+  std::vector<int64_t> flat = {size};
+  NamedTensor inputs[] = {{"x", view(blocked, flat)}};
+  ASSERT_TRUE(session->run("in", inputs, {}).ok());
+  EXPECT_EQ(state(), initial);
+  ASSERT_TRUE(session->writeState("w", view(other, weights)).ok());
+  ASSERT_TRUE(session->resetState().ok());
+  EXPECT_EQ(asItLies(), blocked);
+  size_t before = allocationCount();
+  ASSERT_TRUE(session->readState("w").ok());
+  ASSERT_TRUE(session->run("out", {}, {}).ok());
+  EXPECT_EQ(allocationCount(), before);
+}
+
 TEST(Session, ReadsConstants) {
   TestArtifact artifact;
   std::vector<float> table(16, 4.0f);

@@ -13,9 +13,14 @@ static RankedTensorType tensorOf(Value value) {
 }
 
 LogicalResult StateOp::verify() {
-  if (getInit().getShapedType() != getType())
+  auto init = cast<RankedTensorType>(getInit().getShapedType());
+  if (getLayout() && *getLayout() != kBlockedWeights)
+    return emitOpError("expected layout ")
+           << kBlockedWeights << ", got " << *getLayout();
+  if (getLayout() ? getBlockedWeights(init) != getType() : init != getType())
     return emitOpError("expected init of type ")
-           << getType() << ", got " << getInit().getShapedType();
+           << getType() << (getLayout() ? " when in its layout" : "")
+           << ", got " << init;
   if (getTrainable() && getRole() != StateRole::Parameter)
     return emitOpError("expected role parameter of a trainable state, got ")
            << stringifyStateRole(getRole());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Images laid out in blocks of channels.
+// Images laid out in blocks of channels, and the layouts of a convolution.
 
 #include "bessemer/Dialect/Kern/IR/Kern.h"
 
@@ -43,13 +43,16 @@ Value kern::buildUnblocked(OpBuilder &builder, Location loc, Value blocked) {
 //===----------------------------------------------------------------------===//
 
 bool ConvOp::isBlocked(unsigned i) {
-  return cast<LayoutAttr>(getLayouts()[i]).getFormat() == kBlockedLayout;
+  return cast<LayoutAttr>(getLayouts()[i]).getFormat() != kRowLayout;
 }
 
 RankedTensorType ConvOp::getLogicalType(unsigned i) {
   auto type = cast<RankedTensorType>(
       i < getInputs().size() ? getInputs()[i].getType() : getType());
-  return isBlocked(i) ? getUnblockedType(type) : type;
+  if (!isBlocked(i))
+    return type;
+  return i == getRoles().w ? graph::getUnblockedWeights(type)
+                           : getUnblockedType(type);
 }
 
 ConvOp::Roles ConvOp::getRoles() {

@@ -79,7 +79,11 @@ Expansion GemmOp::expand(OpBuilder &builder) {
 Expansion ConvOp::expand(OpBuilder &builder) {
   auto operand = [&](unsigned i) -> Value {
     Value value = getInputs()[i];
-    return isBlocked(i) ? buildUnblocked(builder, getLoc(), value) : value;
+    if (!isBlocked(i))
+      return value;
+    return i == getRoles().w
+               ? graph::buildUnblockedWeights(builder, getLoc(), value)
+               : buildUnblocked(builder, getLoc(), value);
   };
   Value first = operand(0), second = operand(1);
   unsigned last = getInputs().size();
@@ -104,7 +108,9 @@ Expansion ConvOp::expand(OpBuilder &builder) {
     break;
   }
   if (isBlocked(last))
-    result = buildBlocked(builder, getLoc(), result, getType());
+    result = last == getRoles().w
+                 ? graph::buildBlockedWeights(builder, getLoc(), result)
+                 : buildBlocked(builder, getLoc(), result, getType());
   return SmallVector<Value>{result};
 }
 

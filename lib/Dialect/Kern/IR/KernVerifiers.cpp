@@ -208,23 +208,34 @@ LogicalResult ConvOp::verify() {
   Roles roles = getRoles();
   for (unsigned i = 0; i <= operands; ++i) {
     StringRef layout = cast<LayoutAttr>(getLayouts()[i]).getFormat();
-    bool isImage = i == roles.x || i == roles.y;
-    if (layout != kRowLayout && !(isImage && layout == kBlockedLayout))
+    StringRef blocked = i == roles.x || i == roles.y ? kBlockedLayout
+                        : i == roles.w               ? graph::kBlockedWeights
+                                                     : kRowLayout;
+    if (layout != kRowLayout && layout != blocked)
       return emitOpError("expected layout ")
-             << kRowLayout << (isImage ? " or nChw16c" : "") << ", got "
-             << layout;
+             << kRowLayout << (blocked == kRowLayout ? "" : " or ")
+             << (blocked == kRowLayout ? "" : blocked) << ", got " << layout;
     auto type = cast<RankedTensorType>(i < operands ? getInputs()[i].getType()
                                                     : getType());
-    if (isBlocked(i) &&
+    if (layout == kBlockedLayout &&
         (type.getRank() != 5 || type.getDimSize(4) != kChannelBlock))
       return emitOpError("expected [n, c, h, w, ")
              << kChannelBlock << "] of layout " << layout << ", got " << type;
+    if (layout == graph::kBlockedWeights &&
+        (type.getRank() != 6 ||
+         graph::getBlockedWeights(graph::getUnblockedWeights(type)) != type))
+      return emitOpError("expected [o, i, h, w, 16, 16] of layout ")
+             << layout << ", got " << type;
   }
   RankedTensorType y = getLogicalType(roles.y);
   if (failed(graph::verifyConvolution(*this, getLogicalType(roles.x),
                                       getLogicalType(roles.w), y, getStrides(),
                                       getPads(), getDilations(), getGroups())))
     return failure();
+  if (isBlocked(roles.w) && y.getDimSize(1) / getGroups() % kChannelBlock != 0)
+    return emitOpError("expected groups of whole blocks of ")
+           << kChannelBlock << " output channels, got " << getGroups()
+           << " groups of " << y.getDimSize(1) / getGroups();
   if (operands == 3 && getLogicalType(2).getShape() != y.getShape().slice(1, 1))
     return emitOpError("expected a bias of ")
            << y.getDimSize(1) << " elements, got " << getLogicalType(2);

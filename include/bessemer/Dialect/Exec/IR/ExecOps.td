@@ -19,14 +19,16 @@ def Exec_StateOp : Exec_Op<"state", [Symbol]> {
   let summary = "where a state lies in the state arena";
   let description = [{
     Copies what `graph.state` says (role, trainable, why, init) and adds the
-    offset. `role` is the graph role's name.
+    offset. `role` is the graph role's name, `type` that of `init`: how the
+    state's elements lie says `layout`, row-major when there is none.
 
     ```mlir
     exec.state @fc.weight at 128 : tensor<10x84xf32> = dense<0.0> : tensor<10x84xf32> {role = "parameter", trainable}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$offset, TypeAttr:$type,
-    ElementsAttr:$init, StrAttr:$role, UnitAttr:$trainable, OptionalAttr<StrAttr>:$why);
+    ElementsAttr:$init, StrAttr:$role, UnitAttr:$trainable, OptionalAttr<StrAttr>:$why,
+    OptionalAttr<StrAttr>:$layout);
   let assemblyFormat = "$sym_name `at` $offset `:` $type `=` $init attr-dict";
 }
 

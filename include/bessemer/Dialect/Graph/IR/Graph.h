@@ -38,6 +38,21 @@ inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 /// On an argument whose dimension 0 is the batch, where accumulation splits it.
 inline constexpr llvm::StringLiteral kBatchAttr = "graph.batch";
 
+/// The layout of weights [o, i, h, w] as [o / 16, i / 16, h, w, 16 of i, 16 of
+/// o], in oneDNN's words.
+inline constexpr llvm::StringLiteral kBlockedWeights = "OIhw16i16o";
+
+/// [o, i, h, w] -> [o / 16, i / 16, h, w, 16, 16], for weights of f32; null
+/// where these are no whole blocks.
+mlir::RankedTensorType getBlockedWeights(mlir::RankedTensorType weights);
+/// The other way round.
+mlir::RankedTensorType getUnblockedWeights(mlir::RankedTensorType blocked);
+/// Ops that lay weights out so, and back.
+mlir::Value buildBlockedWeights(mlir::OpBuilder &builder, mlir::Location loc,
+                                mlir::Value weights);
+mlir::Value buildUnblockedWeights(mlir::OpBuilder &builder, mlir::Location loc,
+                                  mlir::Value blocked);
+
 /// Attaches gradients to upstream `arith`, `math` and `tensor` ops.
 void registerUpstreamGradients(mlir::DialectRegistry &registry);
 

@@ -39,9 +39,16 @@ def Graph_StateOp : Graph_Op<"state", [Symbol]> {
     model file for weights, a splat for moments and counters. `trainable` and
     `why` say whether and why the optimizer changes it.
 
+    `layout` says how the state lies, of which functions and `type` know the
+    outcome alone, while `init` and all that users see stay row-major:
+    `OIhw16i16o` are weights [o, i, h, w] as [o / 16, i / 16, h, w, 16 of i, 16
+    of o].
+
     ```mlir
     graph.state @fc.weight parameter trainable : tensor<10x84xf32>
         = dense<0.0> : tensor<10x84xf32> {why = "marked PARAMETER by the exporter"}
+    graph.state @conv.weight parameter trainable : tensor<2x1x3x3x16x16xf32>
+        = dense<0.0> : tensor<32x16x3x3xf32> {layout = "OIhw16i16o"}
     ```
   }];
   let arguments = (ins
@@ -50,7 +57,8 @@ def Graph_StateOp : Graph_Op<"state", [Symbol]> {
     UnitAttr:$trainable,
     TypeAttrOf<Graph_Tensor>:$type,
     ElementsAttr:$init,
-    OptionalAttr<StrAttr>:$why);
+    OptionalAttr<StrAttr>:$why,
+    OptionalAttr<StrAttr>:$layout);
   let assemblyFormat = [{
     $sym_name `` $role (`trainable` $trainable^)? `:` $type `=` $init attr-dict
   }];

@@ -108,7 +108,8 @@ def Kern_LayoutAttr : AttrDef<Kern_Dialect, "Layout"> {
   let description = [{
     `row` is row-major. Library formats are named as oneDNN names them: an
     image [n, c, h, w] of layout `nChw16c` is the row-major tensor
-    [n, c / 16, h, w, 16].
+    [n, c / 16, h, w, 16], and weights [o, i, h, w] of layout `OIhw16i16o` are
+    [o / 16, i / 16, h, w, 16 of i, 16 of o].
 
     ```mlir
     #kern.layout<"row">

@@ -216,7 +216,8 @@ def Kern_ConvOp : Kern_KernelOp<"conv"> {
   let description = [{
     Operands as in `graph.conv` (x, weight, [bias]), `graph.conv_input_grad`
     (dy, weight) and `graph.conv_weight_grad` (x, dy). `layouts` has one entry
-    per operand and result; images may be `nChw16c`, all else is `row`.
+    per operand and result; images may be `nChw16c`, weights `OIhw16i16o`, all
+    else is `row`.
     `winograd` lets the library compute it by Winograd's algorithm, which rounds
     a little more, where it can.
 
@@ -225,10 +226,10 @@ def Kern_ConvOp : Kern_KernelOp<"conv"> {
         {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
          schedule = #kern.schedule<library>}
         : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x32x32xf32>
-    %z = kern.conv forward(%b, %v) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+    %z = kern.conv forward(%b, %v) layouts = [#kern.layout<"nChw16c">, #kern.layout<"OIhw16i16o">, #kern.layout<"nChw16c">]
         {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, winograd,
          schedule = #kern.schedule<library>}
-        : (tensor<8x2x32x32x16xf32>, tensor<16x32x3x3xf32>) -> tensor<8x1x32x32x16xf32>
+        : (tensor<8x2x32x32x16xf32>, tensor<1x2x3x3x16x16xf32>) -> tensor<8x1x32x32x16xf32>
     ```
   }];
   let arguments = (ins Kern_ConvKindAttr:$kind, Variadic<Kern_FloatTensor>:$inputs,
