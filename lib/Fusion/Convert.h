@@ -17,8 +17,19 @@ void convertContract(graph::ContractOp op);
 /// Replaces a graph.slice, pad, concat, gather or scatter_add by a kernel.
 void convertDataMovement(mlir::Operation *op);
 
-/// Replaces the optimizer ops of `block` by one kern.update per group of equal
-/// kind, constants and scalars. Parameters keep their order in the block.
+/// The views that the kernels of lookups have of their tensors.
+struct LookupShapes {
+  llvm::SmallVector<int64_t, 4> table, rows;
+  llvm::SmallVector<int64_t, 2> indices;
+
+  LookupShapes(mlir::RankedTensorType table, mlir::RankedTensorType indices,
+               int64_t dim, int64_t batch);
+};
+
+/// Replaces the optimizer ops of `block` by a kern.table_update for each table
+/// that is only looked up, and one kern.update per group of equal kind,
+/// constants and scalars of the others. Parameters keep their order in the
+/// block.
 void convertUpdates(mlir::Block &block);
 
 /// Replaces the attentions of `block` and their gradients by kernels that read

@@ -99,25 +99,18 @@ static int64_t product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-namespace {
-/// The views that kern.gather and kern.scatter have of their tensors.
-struct LookupShapes {
-  SmallVector<int64_t, 4> table, rows;
-  SmallVector<int64_t, 2> indices;
-
-  LookupShapes(RankedTensorType tableType, RankedTensorType indexType,
-               int64_t dim, int64_t batch) {
-    ArrayRef<int64_t> shape = tableType.getShape();
-    int64_t shared = product(shape.take_front(batch));
-    int64_t outer = product(shape.slice(batch, dim - batch));
-    int64_t inner = product(shape.drop_front(dim + 1));
-    int64_t count = product(indexType.getShape().drop_front(batch));
-    table = {shared, outer, shape[dim], inner};
-    indices = {shared, count};
-    rows = {shared, outer, count, inner};
-  }
-};
-} // namespace
+LookupShapes::LookupShapes(RankedTensorType tableType,
+                           RankedTensorType indexType, int64_t dim,
+                           int64_t batch) {
+  ArrayRef<int64_t> shape = tableType.getShape();
+  int64_t shared = product(shape.take_front(batch));
+  int64_t outer = product(shape.slice(batch, dim - batch));
+  int64_t inner = product(shape.drop_front(dim + 1));
+  int64_t count = product(indexType.getShape().drop_front(batch));
+  table = {shared, outer, shape[dim], inner};
+  indices = {shared, count};
+  rows = {shared, outer, count, inner};
+}
 
 static void convertGather(graph::GatherOp op) {
   OpBuilder builder(op);

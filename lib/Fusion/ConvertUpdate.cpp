@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// graph.sgd, graph.adamw -> one kern.update per group of equal constants.
+// graph.sgd, graph.adamw -> kern.table_update for tables that are only looked
+// up, one kern.update per group of equal constants for all else.
 
 #include "Convert.h"
 #include "Dependence.h"
@@ -65,6 +66,75 @@ static bool sameConstants(Operation *leader, Operation *op) {
   return constants(leader) == constants(op);
 }
 
+/// The scalars that `parts` computes with: constants go into the region.
+static SmallVector<Value> getVariables(const UpdateParts &parts) {
+  SmallVector<Value> scalars;
+  for (Value scalar : parts.scalars)
+    if (!getSplatElement(scalar))
+      scalars.push_back(scalar);
+  return scalars;
+}
+
+/// Makes the region of an update from the formula of `op`.
+static void buildRegion(Operation *op, Region &region) {
+  UpdateParts parts = getParts(op);
+  (void)withDecomposition(
+      op, [&](ArrayRef<Operation *> code, ArrayRef<Value> results) {
+        RegionTranslation translation(code, parts.parameter);
+        translation.addInput(parts.parameter);
+        translation.addInput(parts.gradient);
+        for (Value moment : parts.moments)
+          translation.addInput(moment);
+        for (Value scalar : getVariables(parts))
+          translation.addInput(scalar);
+        translation.translate(region.emplaceBlock(), results);
+      });
+}
+
+/// The lookups that alone make the gradient of `op`, and that nothing else
+/// reads (clipping does); null if there are none or several.
+static graph::ScatterAddOp getLookup(Operation *op) {
+  auto lookup = getParts(op).gradient.getDefiningOp<graph::ScatterAddOp>();
+  if (!lookup || !lookup->hasOneUse() || lookup->getBlock() != op->getBlock())
+    return {};
+  return lookup;
+}
+
+/// Whether `op` keeps an element with a gradient of 0 as it is.
+static bool keepsUntouched(Operation *op) {
+  auto sgd = dyn_cast<graph::SgdOp>(op);
+  return sgd && !sgd.getBuffer() && sgd.getWeightDecay().isZero();
+}
+
+/// Joins the update `op` of a table with the sum of its gradients.
+static void buildTableUpdate(Operation *op, graph::ScatterAddOp lookup) {
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  UpdateParts parts = getParts(op);
+  auto type = cast<RankedTensorType>(parts.parameter.getType());
+  LookupShapes shapes(type,
+                      cast<RankedTensorType>(lookup.getIndices().getType()),
+                      lookup.getDim(), lookup.getBatch());
+  auto view = [&](Value value, ArrayRef<int64_t> shape) {
+    return graph::buildReshape(builder, loc, value, shape);
+  };
+  SmallVector<Value> moments;
+  for (Value moment : parts.moments)
+    moments.push_back(view(moment, shapes.table));
+  SmallVector<Type> types(1 + moments.size(), type.clone(shapes.table));
+  auto update = kern::TableUpdateOp::create(
+      builder, loc, types, view(parts.parameter, shapes.table),
+      view(lookup.getUpdates(), shapes.rows),
+      view(lookup.getIndices(), shapes.indices), moments, getVariables(parts),
+      keepsUntouched(op));
+  buildRegion(op, update.getBody());
+  for (auto [old, result] :
+       llvm::zip_equal(op->getResults(), update.getResults()))
+    old.replaceAllUsesWith(view(result, type.getShape()));
+  op->erase();
+  lookup.erase();
+}
+
 static void buildUpdate(ArrayRef<Operation *> ops) {
   Operation *first = ops.front(), *last = ops.back();
   OpBuilder builder(last);
@@ -79,34 +149,15 @@ static void buildUpdate(ArrayRef<Operation *> ops) {
   }
   Location loc = builder.getFusedLoc(locations);
 
-  // Scalars that are constants go into the region.
   UpdateParts parts = getParts(first);
-  SmallVector<Value> scalars;
-  for (Value scalar : parts.scalars)
-    if (!getSplatElement(scalar))
-      scalars.push_back(scalar);
-
-  auto region = std::make_unique<Region>();
-  (void)withDecomposition(
-      first, [&](ArrayRef<Operation *> code, ArrayRef<Value> results) {
-        RegionTranslation translation(code, parts.parameter);
-        translation.addInput(parts.parameter);
-        translation.addInput(parts.gradient);
-        for (Value moment : parts.moments)
-          translation.addInput(moment);
-        for (Value scalar : scalars)
-          translation.addInput(scalar);
-        translation.translate(region->emplaceBlock(), results);
-      });
-
   SmallVector<Type> types;
   for (Value value : parameters)
     types.push_back(value.getType());
   for (Value value : moments)
     types.push_back(value.getType());
   auto update = kern::UpdateOp::create(builder, loc, types, parameters,
-                                       gradients, moments, scalars);
-  update.getBody().takeBody(*region);
+                                       gradients, moments, getVariables(parts));
+  buildRegion(first, update.getBody());
 
   // Whatever used an earlier parameter's update must come after all of them.
   for (Operation *op : llvm::reverse(ops))
@@ -125,9 +176,13 @@ static void buildUpdate(ArrayRef<Operation *> ops) {
 
 void fusion::convertUpdates(Block &block) {
   SmallVector<UpdateGroup> groups;
-  for (Operation &op : block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isa<graph::SgdOp, graph::AdamWOp>(op))
       continue;
+    if (graph::ScatterAddOp lookup = getLookup(&op)) {
+      buildTableUpdate(&op, lookup);
+      continue;
+    }
     UpdateGroup *joined = nullptr;
     for (UpdateGroup &group : groups) {
       // A parameter whose gradient depends on another one's new value cannot

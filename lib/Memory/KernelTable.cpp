@@ -71,6 +71,10 @@ std::string bessemer::kernelName(Operation *op) {
         appendShape(stream, shapeOf(scatter.getResult()).take_back(2));
         appendShape(stream << "_by", shapeOf(scatter.getIndices()));
       })
+      .Case([&](kern::TableUpdateOp update) {
+        appendShape(stream, shapeOf(update.getTable()).take_back(2));
+        appendShape(stream << "_by", shapeOf(update.getIndices()));
+      })
       .Case<kern::AttentionOp, kern::AttentionGradOp>(
           [&](auto attention) { appendShape(stream, attention.getBounds()); })
       .Case([&](kern::WindowOp window) {

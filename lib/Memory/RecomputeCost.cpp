@@ -44,7 +44,8 @@ static double operationsOf(Operation *op) {
 }
 
 bool bessemer::isRepeatable(Operation *op) {
-  return isa<kern::KernelOpInterface>(op) && !isa<kern::UpdateOp>(op);
+  return isa<kern::KernelOpInterface>(op) &&
+         !isa<kern::UpdateOp, kern::TableUpdateOp>(op);
 }
 
 double bessemer::kernelCost(Operation *op) {

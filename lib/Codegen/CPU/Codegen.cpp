@@ -44,6 +44,9 @@ KernelPlan bessemer::cpu::planKernel(Operation *op, const CPUTarget &target) {
       .Case([&](kern::GatherOp gather) { return planGather(gather, target); })
       .Case(
           [&](kern::ScatterOp scatter) { return planScatter(scatter, target); })
+      .Case([&](kern::TableUpdateOp update) {
+        return planTableUpdate(update, target);
+      })
       .Default([](Operation *) { return KernelPlan(); });
 }
 
@@ -58,20 +61,24 @@ static LogicalResult verifyKernel(Operation *op) {
                          "library call");
   if (!isa<kern::MapOp, kern::RowsOp, kern::ColumnsOp, kern::GemmOp,
            kern::AttentionOp, kern::AttentionGradOp, kern::WindowOp,
-           kern::UpdateOp, kern::NormOp, kern::GatherOp, kern::ScatterOp>(op))
+           kern::UpdateOp, kern::NormOp, kern::GatherOp, kern::ScatterOp,
+           kern::TableUpdateOp>(op))
     return op->emitError("cpu kernel: expected a kern op, got '")
            << op->getName() << "'";
+  auto table = dyn_cast<kern::TableUpdateOp>(op);
   // These compute on f32 vectors; regions may use any type.
   if (isa<kern::GemmOp, kern::AttentionOp, kern::AttentionGradOp,
-          kern::WindowOp, kern::UpdateOp, kern::NormOp>(op))
+          kern::WindowOp, kern::UpdateOp, kern::NormOp, kern::TableUpdateOp>(
+          op))
     for (Value operand : op->getOperands())
       if (auto tensor = dyn_cast<RankedTensorType>(operand.getType()))
         if (!tensor.getElementType().isF32() &&
             !(isa<kern::GemmOp>(op) && operand != op->getOperand(0) &&
-              operand != op->getOperand(1)))
+              operand != op->getOperand(1)) &&
+            !(table && operand == table.getIndices()))
           return op->emitError("cpu kernel: expected f32 operands, got ")
                  << tensor;
-  if (isa<kern::GatherOp, kern::ScatterOp>(op))
+  if (isa<kern::GatherOp, kern::ScatterOp, kern::TableUpdateOp>(op))
     for (Value operand : op->getOperands()) {
       auto tensor = cast<RankedTensorType>(operand.getType());
       if (!isSupportedType(tensor.getElementType()))

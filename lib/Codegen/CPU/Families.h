@@ -33,6 +33,7 @@ KernelPlan planUpdate(kern::UpdateOp op, const CPUTarget &target);
 KernelPlan planNorm(kern::NormOp op, const CPUTarget &target);
 KernelPlan planGather(kern::GatherOp op, const CPUTarget &target);
 KernelPlan planScatter(kern::ScatterOp op, const CPUTarget &target);
+KernelPlan planTableUpdate(kern::TableUpdateOp op, const CPUTarget &target);
 
 /// The plan of any kern op; no tiles for a library call.
 KernelPlan planKernel(mlir::Operation *op, const CPUTarget &target);

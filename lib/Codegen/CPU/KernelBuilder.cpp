@@ -112,6 +112,32 @@ void KernelBuilder::ifThen(Val condition, llvm::function_ref<void()> then) {
   ir.SetInsertPoint(after);
 }
 
+Val KernelBuilder::search(Val first,
+                          llvm::function_ref<std::pair<Val, Val>(Val)> step) {
+  BasicBlock *before = ir.GetInsertBlock();
+  BasicBlock *head =
+      BasicBlock::Create(module.getContext(), "search", function);
+  BasicBlock *exit = BasicBlock::Create(module.getContext(), "found", function);
+  ir.CreateBr(head);
+  ir.SetInsertPoint(head);
+  llvm::PHINode *i = ir.CreatePHI(first->getType(), 2);
+  i->addIncoming(first, before);
+  auto [found, next] = step(i);
+  i->addIncoming(next, ir.GetInsertBlock());
+  ir.CreateCondBr(found, exit, head);
+  ir.SetInsertPoint(exit);
+  return i;
+}
+
+void KernelBuilder::follow(Val first, llvm::function_ref<Val(Val)> body) {
+  ifThen(ir.CreateICmpSGE(first, i64(0)), [&] {
+    search(first, [&](Val i) {
+      Val next = body(i);
+      return std::pair(lessThan(next, i64(0)), next);
+    });
+  });
+}
+
 void KernelBuilder::forTiles(llvm::function_ref<void(Val)> body) {
   loop(tileBegin, tileEnd, 1, body);
 }

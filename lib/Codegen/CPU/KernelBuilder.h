@@ -63,6 +63,11 @@ public:
   void loop(Val lo, Val hi, int64_t step,
             llvm::function_ref<void(Val iv)> body);
   void ifThen(Val condition, llvm::function_ref<void()> then);
+  /// for (i = first; !found(i); i = next(i)); returns i. `step` returns
+  /// found(i) and next(i).
+  Val search(Val first, llvm::function_ref<std::pair<Val, Val>(Val i)> step);
+  /// for (i = first; i >= 0; i = body(i)).
+  void follow(Val first, llvm::function_ref<Val(Val i)> body);
   /// Runs `body` for each tile of the call.
   void forTiles(llvm::function_ref<void(Val tile)> body);
 

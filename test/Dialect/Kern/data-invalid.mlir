@@ -27,3 +27,47 @@ func.func @f(%rows: tensor<2x3x4x5xf32>, %i: tensor<2x4xi64>) {
   %0 = kern.scatter %rows, %i : (tensor<2x3x4x5xf32>, tensor<2x4xi64>) -> tensor<2x3x8x6xf32>
   return
 }
+
+// -----
+
+func.func @f(%table: tensor<1x1x8x5xf32>, %rows: tensor<1x1x4x6xf32>, %i: tensor<1x4xi64>, %m: tensor<1x1x8x5xf32>) {
+  // expected-error @+1 {{expected rows of type 'tensor<1x1x4x5xf32>', got 'tensor<1x1x4x6xf32>'}}
+  %0:2 = kern.table_update %table, %rows, %i moments(%m) {
+  ^bb0(%a: f32, %d: f32, %n: f32):
+    kern.yield %a, %n : f32, f32
+  } : (tensor<1x1x8x5xf32>, tensor<1x1x4x6xf32>, tensor<1x4xi64>, tensor<1x1x8x5xf32>) -> (tensor<1x1x8x5xf32>, tensor<1x1x8x5xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%table: tensor<1x1x8x5xf32>, %rows: tensor<1x1x4x5xf32>, %i: tensor<1x4xi64>, %m: tensor<1x1x7x5xf32>) {
+  // expected-error @+1 {{expected moments and results to have the table's type 'tensor<1x1x8x5xf32>', got 'tensor<1x1x7x5xf32>'}}
+  %0:2 = kern.table_update %table, %rows, %i moments(%m) {
+  ^bb0(%a: f32, %d: f32, %n: f32):
+    kern.yield %a, %n : f32, f32
+  } : (tensor<1x1x8x5xf32>, tensor<1x1x4x5xf32>, tensor<1x4xi64>, tensor<1x1x7x5xf32>) -> (tensor<1x1x8x5xf32>, tensor<1x1x8x5xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%table: tensor<1x1x8x5xf32>, %rows: tensor<1x1x4x5xf32>, %i: tensor<1x4xi64>, %m: tensor<1x1x8x5xf32>) {
+  // expected-error @+1 {{expected 2 results (the table, then moments), got 1}}
+  %0 = kern.table_update %table, %rows, %i moments(%m) {
+  ^bb0(%a: f32, %d: f32, %n: f32):
+    kern.yield %a, %n : f32, f32
+  } : (tensor<1x1x8x5xf32>, tensor<1x1x4x5xf32>, tensor<1x4xi64>, tensor<1x1x8x5xf32>) -> tensor<1x1x8x5xf32>
+  return
+}
+
+// -----
+
+func.func @f(%table: tensor<1x1x8x5xf32>, %rows: tensor<1x1x4x5xf32>, %i: tensor<1x4xi64>, %m: tensor<1x1x8x5xf32>, %s: tensor<1xf32>) {
+  // expected-error @+1 {{expected scalars of rank 0, got 'tensor<1xf32>'}}
+  %0:2 = kern.table_update %table, %rows, %i moments(%m) scalars(%s) {
+  ^bb0(%a: f32, %d: f32, %n: f32):
+    kern.yield %a, %n : f32, f32
+  } : (tensor<1x1x8x5xf32>, tensor<1x1x4x5xf32>, tensor<1x4xi64>, tensor<1x1x8x5xf32>, tensor<1xf32>) -> (tensor<1x1x8x5xf32>, tensor<1x1x8x5xf32>)
+  return
+}

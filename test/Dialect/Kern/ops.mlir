@@ -138,10 +138,19 @@ func.func @shifted(%x: tensor<4x6xf32>, %y: tensor<2xf32>) {
 }
 
 // CHECK-LABEL: func.func @lookup
-func.func @lookup(%table: tensor<2x3x8x5xf32>, %i: tensor<2x4xi64>) {
+func.func @lookup(%table: tensor<2x3x8x5xf32>, %i: tensor<2x4xi64>, %lr: tensor<f32>) {
   // CHECK: %[[G:.*]] = kern.gather %{{.*}}, %{{.*}} : (tensor<2x3x8x5xf32>, tensor<2x4xi64>) -> tensor<2x3x4x5xf32>
   %0 = kern.gather %table, %i : (tensor<2x3x8x5xf32>, tensor<2x4xi64>) -> tensor<2x3x4x5xf32>
   // CHECK: kern.scatter %[[G]], %{{.*}} : (tensor<2x3x4x5xf32>, tensor<2x4xi64>) -> tensor<2x3x8x5xf32>
   %1 = kern.scatter %0, %i : (tensor<2x3x4x5xf32>, tensor<2x4xi64>) -> tensor<2x3x8x5xf32>
+  // CHECK: kern.table_update %{{.*}}, %[[G]], %{{.*}} moments(%{{.*}}) scalars(%{{.*}}) touched_only {
+  %2:2 = kern.table_update %table, %0, %i moments(%1) scalars(%lr) touched_only {
+  ^bb0(%a: f32, %d: f32, %m: f32, %l: f32):
+    %s = arith.addf %m, %d : f32
+    %t = arith.mulf %s, %l : f32
+    %n = arith.subf %a, %t : f32
+    kern.yield %n, %s : f32, f32
+  } : (tensor<2x3x8x5xf32>, tensor<2x3x4x5xf32>, tensor<2x4xi64>, tensor<2x3x8x5xf32>, tensor<f32>)
+      -> (tensor<2x3x8x5xf32>, tensor<2x3x8x5xf32>)
   return
 }

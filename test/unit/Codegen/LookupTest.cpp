@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// kern.gather and kern.scatter against loops.
+// kern.gather and kern.scatter against loops, kern.table_update against
+// kern.scatter and kern.update.
 
 #include "KernelTest.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,12 +18,13 @@ struct Sizes {
 };
 
 /// Embeddings, single elements, tables of few rows (shared by columns), long
-/// rows (copied in pieces), ragged ends, more than one range of rows.
+/// rows (copied in pieces), ragged ends, more than one range of rows, entries
+/// that are named several times.
 const Sizes kSizes[] = {
-    {1, 1, 40, 33, 32},  {1, 1, 5000, 64, 20}, {3, 1, 10, 17, 1},
-    {2, 3, 7, 5, 9},     {1, 1, 2, 100, 300},  {1, 2, 3, 4, 20000},
-    {1, 1, 1, 1, 1},     {4, 1, 1, 70, 1},     {1, 1, 70001, 9, 3},
-    {1, 600, 130, 3, 1},
+    {1, 1, 40, 33, 32},  {1, 1, 5000, 64, 20},  {3, 1, 10, 17, 1},
+    {2, 3, 7, 5, 9},     {1, 1, 2, 100, 300},   {1, 2, 3, 4, 20000},
+    {1, 1, 1, 1, 1},     {4, 1, 1, 70, 1},      {1, 1, 70001, 9, 3},
+    {1, 600, 130, 3, 1}, {1, 1, 900, 3000, 40},
 };
 
 std::string tensor(std::initializer_list<int64_t> shape, const char *type) {
@@ -159,5 +161,83 @@ TEST(Lookup, ScattersInTheOrderOfTheIndices) {
     }
   }
 }
+
+/// SGD with momentum: p, g, m and the learning rate.
+constexpr const char *kRegion = R"({
+  ^bb0(%a: f32, %b: f32, %c: f32, %e: f32):
+    %beta = arith.constant 0.9 : f32
+    %old = arith.mulf %c, %beta : f32
+    %new = arith.addf %old, %b : f32
+    %step = arith.mulf %new, %e : f32
+    %q = arith.subf %a, %step : f32
+    kern.yield %q, %new : f32, f32
+  })";
+
+/// The joined kernel against kern.scatter and kern.update one after the other,
+/// to the bit. `touchedOnly`: entries that no index names stay as they are.
+void checkTableUpdate(bool touchedOnly) {
+  for (const auto &target : getRunnableTargets()) {
+    KernelSet set;
+    for (const Sizes &s : kSizes) {
+      std::string table = tensor({s.batch, s.outer, s.size, s.inner}, "f32");
+      std::string rows = tensor({s.batch, s.outer, s.count, s.inner}, "f32");
+      std::string indices = tensor({s.batch, s.count}, "i64"), signature;
+      std::string scatter = textOf("scatter", s, "f32", "i64", signature);
+      set.add(signature, scatter);
+      set.add(formatv("(%p: {0}, %g: {0}, %m: {0}, %l: tensor<f32>)", table),
+              formatv("%r:2 = kern.update parameters(%p) gradients(%g) "
+                      "moments(%m) scalars(%l) {1} : ({0}, {0}, {0}, "
+                      "tensor<f32>) -> ({0}, {0})",
+                      table, kRegion));
+      set.add(formatv("(%p: {0}, %d: {1}, %i: {2}, %m: {0}, %l: tensor<f32>)",
+                      table, rows, indices),
+              formatv("%r:2 = kern.table_update %p, %d, %i moments(%m) "
+                      "scalars(%l) {4} {3} : ({0}, {1}, {2}, {0}, "
+                      "tensor<f32>) -> ({0}, {0})",
+                      table, rows, indices, kRegion,
+                      touchedOnly ? "touched_only" : ""));
+    }
+    set.compile(target);
+    for (auto [i, s] : llvm::enumerate(kSizes)) {
+      size_t size = s.batch * s.outer * s.size * s.inner;
+      auto p = randomFloats(size, i), m = randomFloats(size, i + 50);
+      BufferPtr rate = makeBuffer(std::vector<float>{0.1f});
+      BufferPtr rows = makeBuffer(
+          randomFloats(s.batch * s.outer * s.count * s.inner, i + 100));
+      auto keys = makeIndices<int64_t>(s, true);
+      BufferPtr indices = makeBuffer(keys), gradient = makeFloats(size);
+      BufferPtr wantP = makeFloats(size), wantM = makeFloats(size);
+      set.run(3 * i, {rows, indices}, {gradient});
+      set.run(3 * i + 1, {makeBuffer(p), gradient, makeBuffer(m), rate},
+              {wantP, wantM});
+      if (touchedOnly) {
+        std::vector<bool> touched(s.batch * s.outer * s.size);
+        forEachRow<int64_t>(s, keys, [&](int64_t, int64_t entry) {
+          if (entry >= 0)
+            touched[entry] = true;
+        });
+        for (size_t k = 0; k < size; ++k)
+          if (!touched[k / s.inner]) {
+            wantP->as<float>()[k] = p[k];
+            wantM->as<float>()[k] = m[k];
+          }
+      }
+      BufferPtr gotP = makeFloats(size), gotM = makeFloats(size);
+      set.run(3 * i + 2, {makeBuffer(p), rows, indices, makeBuffer(m), rate},
+              {gotP, gotM});
+      ASSERT_EQ(gotP->values<float>(), wantP->values<float>()) << i;
+      ASSERT_EQ(gotM->values<float>(), wantM->values<float>()) << i;
+      // In place.
+      BufferPtr newP = makeBuffer(p), newM = makeBuffer(m);
+      set.runOnce(3 * i + 2, {newP, rows, indices, newM, rate, newP, newM});
+      ASSERT_EQ(newP->values<float>(), wantP->values<float>()) << i;
+      ASSERT_EQ(newM->values<float>(), wantM->values<float>()) << i;
+    }
+  }
+}
+
+TEST(Lookup, UpdatesATableAsScatterAndUpdateDo) { checkTableUpdate(false); }
+
+TEST(Lookup, UpdatesWhatIsTouchedAlone) { checkTableUpdate(true); }
 
 } // namespace

@@ -154,4 +154,22 @@ TEST_F(ReuseTest, NormNever) {
   EXPECT_FALSE(op.canReuseOperand(0, 0));
 }
 
+TEST_F(ReuseTest, TableUpdateReusesTheTableAndItsMoments) {
+  kern::KernelOpInterface op = parse(R"(
+    func.func @f(%t: tensor<1x1x4x4xf32>, %r: tensor<1x1x4x4xf32>, %i: tensor<1x4xi64>, %m: tensor<1x1x4x4xf32>, %v: tensor<1x1x4x4xf32>) {
+      %0:3 = kern.table_update %t, %r, %i moments(%m, %v) {
+      ^bb0(%a: f32, %d: f32, %n: f32, %w: f32):
+        kern.yield %a, %n, %w : f32, f32, f32
+      } : (tensor<1x1x4x4xf32>, tensor<1x1x4x4xf32>, tensor<1x4xi64>, tensor<1x1x4x4xf32>, tensor<1x1x4x4xf32>)
+          -> (tensor<1x1x4x4xf32>, tensor<1x1x4x4xf32>, tensor<1x1x4x4xf32>)
+      return
+    })");
+  ASSERT_TRUE(op);
+  for (unsigned operand = 0; operand < 5; ++operand)
+    for (unsigned result = 0; result < 3; ++result)
+      EXPECT_EQ(op.canReuseOperand(operand, result),
+                operand == (result == 0 ? 0 : 2 + result))
+          << operand << " " << result;
+}
+
 } // namespace

@@ -104,6 +104,21 @@ Value buildBroadcast(OpBuilder &builder, Location loc, Value value,
   return BroadcastOp::create(builder, loc, type, value, dims);
 }
 
+Value buildTouched(OpBuilder &builder, Location loc, Value indices,
+                   int64_t batch, int64_t size) {
+  auto type = cast<RankedTensorType>(indices.getType());
+  SmallVector<int64_t> shape(type.getShape().take_front(batch));
+  shape.push_back(size);
+  auto counts = RankedTensorType::get(shape, builder.getF32Type());
+  Value ones = buildSplat(
+      builder, loc,
+      RankedTensorType::get(type.getShape(), builder.getF32Type()), 1.0);
+  Value count = ScatterAddOp::create(builder, loc, counts, ones, indices,
+                                     /*dim=*/batch, batch);
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, count,
+                               buildSplat(builder, loc, counts, 0.0));
+}
+
 Value buildReduce(OpBuilder &builder, Location loc, ReduceKind kind,
                   Value value, ArrayRef<int64_t> dims) {
   auto type = cast<RankedTensorType>(value.getType());

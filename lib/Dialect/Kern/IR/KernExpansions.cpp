@@ -148,32 +148,45 @@ Expansion WindowOp::expand(OpBuilder &builder) {
   return SmallVector<Value>{result};
 }
 
+/// The new parameter and moments that the region of an update makes.
+static Expansion expandUpdate(OpBuilder &builder, Location loc, Block &body,
+                              Value parameter, Value gradient,
+                              ValueRange moments, ValueRange scalars) {
+  auto type = cast<RankedTensorType>(parameter.getType());
+  RegionExpansion expansion(builder, loc, type.getShape(), {});
+  AffineMap all =
+      AffineMap::getMultiDimIdentityMap(type.getRank(), builder.getContext());
+  AffineMap none = AffineMap::get(type.getRank(), 0, builder.getContext());
+  expansion.bind(body.getArgument(0), parameter, all);
+  expansion.bind(body.getArgument(1), gradient, all);
+  for (auto [j, moment] : llvm::enumerate(moments))
+    expansion.bind(body.getArgument(2 + j), moment, all);
+  for (auto [j, scalar] : llvm::enumerate(scalars))
+    expansion.bind(body.getArgument(2 + moments.size() + j), scalar, none);
+  if (failed(expansion.expand(body)))
+    return failure();
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands()) {
+    FailureOr<Value> result = expansion.take(value, all);
+    if (failed(result))
+      return failure();
+    results.push_back(*result);
+  }
+  return results;
+}
+
 Expansion UpdateOp::expand(OpBuilder &builder) {
   unsigned count = getParameters().size(), moments = getMomentsPerParameter();
-  Block &body = getBody().front();
   SmallVector<Value> results(getNumResults());
   for (unsigned i = 0; i < count; ++i) {
-    auto type = cast<RankedTensorType>(getParameters()[i].getType());
-    RegionExpansion expansion(builder, getLoc(), type.getShape(), {});
-    AffineMap all =
-        AffineMap::getMultiDimIdentityMap(type.getRank(), getContext());
-    AffineMap none = AffineMap::get(type.getRank(), 0, getContext());
-    expansion.bind(body.getArgument(0), getParameters()[i], all);
-    expansion.bind(body.getArgument(1), getGradients()[i], all);
-    for (unsigned j = 0; j < moments; ++j)
-      expansion.bind(body.getArgument(2 + j), getMoments()[i * moments + j],
-                     all);
-    for (auto [j, scalar] : llvm::enumerate(getScalars()))
-      expansion.bind(body.getArgument(2 + moments + j), scalar, none);
-    if (failed(expansion.expand(body)))
+    Expansion updated =
+        expandUpdate(builder, getLoc(), getBody().front(), getParameters()[i],
+                     getGradients()[i],
+                     getMoments().slice(i * moments, moments), getScalars());
+    if (failed(updated))
       return failure();
-    for (auto [j, value] :
-         llvm::enumerate(body.getTerminator()->getOperands())) {
-      FailureOr<Value> result = expansion.take(value, all);
-      if (failed(result))
-        return failure();
-      results[j == 0 ? i : count + i * moments + (j - 1)] = *result;
-    }
+    for (auto [j, value] : llvm::enumerate(*updated))
+      results[j == 0 ? i : count + i * moments + (j - 1)] = value;
   }
   return results;
 }
@@ -189,6 +202,26 @@ Expansion ScatterOp::expand(OpBuilder &builder) {
       graph::ScatterAddOp::create(builder, getLoc(), getType(), getUpdates(),
                                   getIndices(), /*dim=*/2, /*batch=*/1);
   return SmallVector<Value>{table};
+}
+
+Expansion TableUpdateOp::expand(OpBuilder &builder) {
+  auto type = cast<RankedTensorType>(getTable().getType());
+  Value gradient = graph::ScatterAddOp::create(
+      builder, getLoc(), type, getRows(), getIndices(), /*dim=*/2, /*batch=*/1);
+  Expansion results =
+      expandUpdate(builder, getLoc(), getBody().front(), getTable(), gradient,
+                   getMoments(), getScalars());
+  if (failed(results) || !getTouchedOnly())
+    return results;
+  Value touched = graph::buildTouched(builder, getLoc(), getIndices(),
+                                      /*batch=*/1, type.getDimSize(2));
+  touched = graph::buildBroadcast(builder, getLoc(), touched,
+                                  type.clone(builder.getI1Type()), {0, 2});
+  SmallVector<Value> old{getTable()};
+  llvm::append_range(old, getMoments());
+  for (auto [result, kept] : llvm::zip_equal(*results, old))
+    result = arith::SelectOp::create(builder, getLoc(), touched, result, kept);
+  return results;
 }
 
 Expansion NormOp::expand(OpBuilder &builder) {

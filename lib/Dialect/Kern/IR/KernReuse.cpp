@@ -115,3 +115,12 @@ bool UpdateOp::canReuseOperand(unsigned operand, unsigned result) {
     return operand - count == result;
   return false;
 }
+
+bool TableUpdateOp::canReuseOperand(unsigned operand, unsigned result) {
+  // Operands are the table, rows, indices, moments, scalars; results the table,
+  // then the moments.
+  constexpr unsigned firstMoment = 3;
+  if (result == 0)
+    return operand == 0;
+  return operand - firstMoment == result - 1;
+}

@@ -275,6 +275,25 @@ LogicalResult WindowOp::verify() {
                            getPads(), getDilations());
 }
 
+/// Checks the scalars and the region of an update with `moments` moments for
+/// each parameter.
+static LogicalResult verifyUpdateRegion(Operation *op, unsigned moments,
+                                        ValueRange scalars, Block &body) {
+  for (Value scalar : scalars)
+    if (cast<RankedTensorType>(scalar.getType()).getRank())
+      return op->emitOpError("expected scalars of rank 0, got ")
+             << scalar.getType();
+  if (body.getNumArguments() != 2 + moments + scalars.size())
+    return op->emitOpError("expected ")
+           << 2 + moments + scalars.size() << " region arguments, got "
+           << body.getNumArguments();
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (!yield || yield.getValues().size() != 1 + moments)
+    return op->emitOpError("expected the region to yield ")
+           << 1 + moments << " values";
+  return success();
+}
+
 LogicalResult UpdateOp::verify() {
   size_t count = getParameters().size();
   if (!count || getGradients().size() != count ||
@@ -298,20 +317,7 @@ LogicalResult UpdateOp::verify() {
       return emitOpError("expected gradient, moments and results of parameter ")
              << i << " to have its type " << type;
   }
-  for (Value scalar : getScalars())
-    if (cast<RankedTensorType>(scalar.getType()).getRank())
-      return emitOpError("expected scalars of rank 0, got ")
-             << scalar.getType();
-  Block &body = getBody().front();
-  if (body.getNumArguments() != 2 + moments + getScalars().size())
-    return emitOpError("expected ")
-           << 2 + moments + getScalars().size() << " region arguments, got "
-           << body.getNumArguments();
-  auto yield = dyn_cast<YieldOp>(body.getTerminator());
-  if (!yield || yield.getValues().size() != 1 + moments)
-    return emitOpError("expected the region to yield ")
-           << 1 + moments << " values";
-  return success();
+  return verifyUpdateRegion(*this, moments, getScalars(), getBody().front());
 }
 
 LogicalResult NormOp::verify() {
@@ -351,4 +357,22 @@ LogicalResult kern::GatherOp::verify() {
 
 LogicalResult ScatterOp::verify() {
   return verifyLookup(*this, getResult(), getIndices(), getUpdates());
+}
+
+LogicalResult TableUpdateOp::verify() {
+  if (failed(verifyLookup(*this, getTable(), getIndices(), getRows())))
+    return failure();
+  size_t moments = getMoments().size();
+  if (getResults().size() != 1 + moments)
+    return emitOpError("expected ")
+           << 1 + moments << " results (the table, then moments), got "
+           << getResults().size();
+  Type type = getTable().getType();
+  for (ValueRange values : {ValueRange(getMoments()), ValueRange(getResults())})
+    for (Value value : values)
+      if (value.getType() != type)
+        return emitOpError("expected moments and results to have the table's "
+                           "type ")
+               << type << ", got " << value.getType();
+  return verifyUpdateRegion(*this, moments, getScalars(), getBody().front());
 }

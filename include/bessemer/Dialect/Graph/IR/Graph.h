@@ -72,6 +72,11 @@ mlir::Value buildBroadcast(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value value, mlir::RankedTensorType type,
                            llvm::ArrayRef<int64_t> dims);
 
+/// Which entries of a table of `size` `indices` name: of [batch..., j...] a
+/// tensor [batch..., size] of i1.
+mlir::Value buildTouched(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value indices, int64_t batch, int64_t size);
+
 /// Reduces `value` over `dims`.
 mlir::Value buildReduce(mlir::OpBuilder &builder, mlir::Location loc,
                         ReduceKind kind, mlir::Value value,
