@@ -26,6 +26,10 @@ struct LookupShapes {
                int64_t dim, int64_t batch);
 };
 
+/// Whether the optimizer op `op` keeps entries of a table that it does not
+/// look up, but no kernel can tell which: it must be decomposed.
+bool isLazyWithoutLookup(mlir::Operation *op);
+
 /// Replaces the optimizer ops of `block` by a kern.table_update for each table
 /// that is only looked up, and one kern.update per group of equal kind,
 /// constants and scalars of the others. Parameters keep their order in the

@@ -78,8 +78,15 @@ static SmallVector<Value> getVariables(const UpdateParts &parts) {
 /// Makes the region of an update from the formula of `op`.
 static void buildRegion(Operation *op, Region &region) {
   UpdateParts parts = getParts(op);
+  // What lazy updates keep is not of the region.
+  Operation *formula = op;
+  if (auto adamw = dyn_cast<graph::AdamWOp>(op))
+    if (!adamw.getTouched().empty()) {
+      formula = OpBuilder(op).clone(*op);
+      cast<graph::AdamWOp>(formula).getTouchedMutable().clear();
+    }
   (void)withDecomposition(
-      op, [&](ArrayRef<Operation *> code, ArrayRef<Value> results) {
+      formula, [&](ArrayRef<Operation *> code, ArrayRef<Value> results) {
         RegionTranslation translation(code, parts.parameter);
         translation.addInput(parts.parameter);
         translation.addInput(parts.gradient);
@@ -89,6 +96,8 @@ static void buildRegion(Operation *op, Region &region) {
           translation.addInput(scalar);
         translation.translate(region.emplaceBlock(), results);
       });
+  if (formula != op)
+    formula->erase();
 }
 
 /// The lookups that alone make the gradient of `op`, and that nothing else
@@ -97,13 +106,25 @@ static graph::ScatterAddOp getLookup(Operation *op) {
   auto lookup = getParts(op).gradient.getDefiningOp<graph::ScatterAddOp>();
   if (!lookup || !lookup->hasOneUse() || lookup->getBlock() != op->getBlock())
     return {};
+  if (auto adamw = dyn_cast<graph::AdamWOp>(op))
+    if (!adamw.getTouched().empty() &&
+        (lookup.getDim() != 0 || adamw.getTouched().size() != 1 ||
+         adamw.getTouched().front() != lookup.getIndices()))
+      return {};
   return lookup;
 }
 
-/// Whether `op` keeps an element with a gradient of 0 as it is.
+bool fusion::isLazyWithoutLookup(Operation *op) {
+  auto adamw = dyn_cast<graph::AdamWOp>(op);
+  return adamw && !adamw.getTouched().empty() && !getLookup(op);
+}
+
+/// Whether `op` keeps an element with a gradient of 0 as it is, or is defined
+/// to keep elements that are not looked up.
 static bool keepsUntouched(Operation *op) {
-  auto sgd = dyn_cast<graph::SgdOp>(op);
-  return sgd && !sgd.getBuffer() && sgd.getWeightDecay().isZero();
+  if (auto sgd = dyn_cast<graph::SgdOp>(op))
+    return !sgd.getBuffer() && sgd.getWeightDecay().isZero();
+  return !cast<graph::AdamWOp>(op).getTouched().empty();
 }
 
 /// Joins the update `op` of a table with the sum of its gradients.

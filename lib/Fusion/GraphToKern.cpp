@@ -227,13 +227,14 @@ static void convertSquareSum(graph::SquareSumOp op) {
   (void)convertToMapOrFold(total.getDefiningOp());
 }
 
-/// Replaces composites without a family, which are plugins', by what they
-/// decompose to. kern-fuse will join the parts.
+/// Replaces composites without a family, which are plugins', and those that
+/// their family cannot compute by what they decompose to. kern-fuse will join
+/// the parts.
 static LogicalResult expandUnknownComposites(Block &block) {
   for (auto it = block.begin(); it != block.end();) {
     Operation *op = &*it;
     auto composite = dyn_cast<graph::DecomposableOpInterface>(op);
-    if (!composite || getFamily(op)) {
+    if (!composite || (getFamily(op) && !isLazyWithoutLookup(op))) {
       ++it;
       continue;
     }

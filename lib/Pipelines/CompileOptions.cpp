@@ -141,6 +141,8 @@ void readOptimizer(const json &value, CompileOptions &options) {
       optimizer.nesterov = getBool(key, entry);
     else if (adamw && name == "eps")
       optimizer.epsilon = getNonNegative(key, entry);
+    else if (adamw && name == "lazy_embeddings")
+      optimizer.lazyEmbeddings = getBool(key, entry);
     else if (adamw && name == "betas") {
       if (!entry.is_array() || entry.size() != 2)
         fail(key, "two numbers", entry);
@@ -148,7 +150,7 @@ void readOptimizer(const json &value, CompileOptions &options) {
       optimizer.beta2 = getFraction(key, entry[1]);
     } else {
       std::string known =
-          adamw ? "lr, betas, eps, weight_decay"
+          adamw ? "lr, betas, eps, weight_decay, lazy_embeddings"
                 : "lr, momentum, dampening, nesterov, weight_decay";
       throw RecipeError{"option '" + key +
                         "': " + stringifyOptimizer(optimizer.kind).str() +
@@ -325,6 +327,8 @@ void recordSettings(CompileOptions &options) {
       add("betas",
           "[" + text(optimizer.beta1) + ", " + text(optimizer.beta2) + "]");
       add("eps", text(optimizer.epsilon));
+      if (optimizer.lazyEmbeddings)
+        add("lazy_embeddings", "true");
     }
     if (training.clipNorm)
       add("clip_norm", text(*training.clipNorm));

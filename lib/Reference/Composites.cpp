@@ -7,6 +7,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace mlir;
 
@@ -214,7 +215,13 @@ Values adamw(graph::AdamWOp op, Operands in) {
   double epsilon = op.getEpsilon().convertToDouble();
   double decay = op.getWeightDecay().convertToDouble();
   Tensor p = *in[0], m = *in[2], v = *in[3];
+  std::set<int64_t> touched;
+  for (const Tensor *indices : in.drop_front(8))
+    touched.insert(indices->integers.begin(), indices->integers.end());
   for (int64_t i = 0; i < p.size(); ++i) {
+    if (!op.getTouched().empty() &&
+        !touched.count(i / (p.size() / p.shape()[0])))
+      continue;
     double g = in[1]->floats[i] * scale;
     m.floats[i] = beta1 * m.floats[i] + (1.0 - beta1) * g;
     v.floats[i] = beta2 * v.floats[i] + (1.0 - beta2) * g * g;

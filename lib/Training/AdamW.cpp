@@ -45,7 +45,8 @@ public:
   }
 
   SmallVector<Value> build(OpBuilder &builder, Location loc, Value parameter,
-                           Value gradient, ArrayRef<Value> moments) override {
+                           Value gradient, ArrayRef<Value> moments,
+                           ArrayRef<Value> touched) override {
     Type type = parameter.getType();
     auto attribute = [&](double value) {
       return builder.getF64FloatAttr(value);
@@ -53,8 +54,9 @@ public:
     auto op = graph::AdamWOp::create(
         builder, loc, type, type, type, parameter, gradient, moments[0],
         moments[1], scalars.learningRate, scalars.gradientScale, correction1,
-        correction2, attribute(options.beta1), attribute(options.beta2),
-        attribute(options.epsilon), attribute(options.getWeightDecay()));
+        correction2, touched, attribute(options.beta1),
+        attribute(options.beta2), attribute(options.epsilon),
+        attribute(options.getWeightDecay()));
     return SmallVector<Value>(op->getResults());
   }
 

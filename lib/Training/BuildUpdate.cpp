@@ -23,6 +23,8 @@ namespace {
 struct Parameter {
   graph::StateOp state;
   Value value, gradient;
+  /// The indices that look it up when it is a table that is updated lazily.
+  SmallVector<Value> touched;
 };
 
 class UpdateBuilder {
@@ -36,6 +38,7 @@ public:
 
 private:
   LogicalResult findParameters();
+  LogicalResult findTables();
   /// Adds a state after the existing ones.
   FailureOr<graph::StateOp> addState(const Twine &name, graph::StateRole role,
                                      RankedTensorType type, int64_t init,
@@ -113,11 +116,39 @@ LogicalResult UpdateBuilder::findParameters() {
       return state.emitError()
              << "parameter '" << state.getSymName() << "' has type "
              << state.getType() << ": only f32 parameters are trained";
-    parameters.push_back({state, read(state), value});
+    parameters.push_back({state, read(state), value, {}});
   }
   if (parameters.empty())
     return function.emitError(
         "expected @train_step to return gradients (graph-differentiate)");
+  return success();
+}
+
+/// Collects the indices of the lookups whose gradients are all of `gradient`;
+/// false when something else reads the table as well.
+static bool collectLookups(Value gradient, SmallVectorImpl<Value> &indices) {
+  Operation *op = gradient.getDefiningOp();
+  if (isa_and_nonnull<arith::AddFOp>(op))
+    return collectLookups(op->getOperand(0), indices) &&
+           collectLookups(op->getOperand(1), indices);
+  auto lookup = dyn_cast_or_null<graph::ScatterAddOp>(op);
+  if (!lookup || lookup.getDim() != 0)
+    return false;
+  indices.push_back(lookup.getIndices());
+  return true;
+}
+
+LogicalResult UpdateBuilder::findTables() {
+  bool found = false;
+  for (Parameter &parameter : parameters) {
+    if (collectLookups(parameter.gradient, parameter.touched))
+      found = true;
+    else
+      parameter.touched.clear();
+  }
+  if (!found)
+    return function.emitError("lazy_embeddings: expected a trained table that "
+                              "is only looked up by index, found none");
   return success();
 }
 
@@ -178,7 +209,8 @@ LogicalResult UpdateBuilder::run() {
   if (!step || !isa<graph::StepType>(step.getType()))
     return function.emitError(
         "expected the step block as last argument of @train_step");
-  if (failed(findParameters()))
+  if (failed(findParameters()) ||
+      (options.optimizer.lazyEmbeddings && failed(findTables())))
     return failure();
 
   std::unique_ptr<Optimizer> optimizer =
@@ -220,8 +252,9 @@ LogicalResult UpdateBuilder::run() {
     SmallVector<Value> old;
     for (graph::StateOp state : moments[index])
       old.push_back(read(state));
-    SmallVector<Value> updated = optimizer->build(builder, loc, parameter.value,
-                                                  parameter.gradient, old);
+    SmallVector<Value> updated =
+        optimizer->build(builder, loc, parameter.value, parameter.gradient, old,
+                         parameter.touched);
     write(parameter.state, updated.front());
     for (auto [state, value] :
          llvm::zip_equal(moments[index], ArrayRef(updated).drop_front()))
@@ -278,6 +311,7 @@ struct GraphBuildUpdate
     beta1 = chosen.beta1;
     beta2 = chosen.beta2;
     epsilon = chosen.epsilon;
+    lazyEmbeddings = chosen.lazyEmbeddings;
     if (chosen.weightDecay)
       weightDecay = llvm::formatv("{0:e16}", *chosen.weightDecay).str();
     if (options.clipNorm)
@@ -313,6 +347,7 @@ struct GraphBuildUpdate
     chosen.beta1 = beta1;
     chosen.beta2 = beta2;
     chosen.epsilon = epsilon;
+    chosen.lazyEmbeddings = lazyEmbeddings;
     if (failed(parseOptimizer(optimizer, chosen, report)) ||
         failed(parseNumber("weight-decay", weightDecay, chosen.weightDecay)) ||
         failed(parseNumber("clip-norm", clipNorm, options.clipNorm)) ||

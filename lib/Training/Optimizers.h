@@ -32,10 +32,12 @@ public:
                      const UpdateScalars &scalars) = 0;
 
   /// Builds the update of one parameter and returns its new value, then the
-  /// new moments.
+  /// new moments. `touched` are the indices that look up all of a table that
+  /// is updated lazily, else none.
   virtual llvm::SmallVector<mlir::Value>
   build(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value parameter,
-        mlir::Value gradient, llvm::ArrayRef<mlir::Value> moments) = 0;
+        mlir::Value gradient, llvm::ArrayRef<mlir::Value> moments,
+        llvm::ArrayRef<mlir::Value> touched) = 0;
 };
 
 std::unique_ptr<Optimizer> makeSgd(const OptimizerOptions &options);

@@ -38,7 +38,8 @@ public:
   }
 
   SmallVector<Value> build(OpBuilder &builder, Location loc, Value parameter,
-                           Value gradient, ArrayRef<Value> moments) override {
+                           Value gradient, ArrayRef<Value> moments,
+                           ArrayRef<Value>) override {
     Value buffer = moments.empty() ? Value() : moments.front();
     SmallVector<Type> types(1 + moments.size(), parameter.getType());
     auto attribute = [&](double value) {

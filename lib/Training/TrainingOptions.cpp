@@ -120,6 +120,14 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
                 Twine(options.accumulate));
 
   const OptimizerOptions &optimizer = options.optimizer;
+  if (optimizer.lazyEmbeddings &&
+      optimizer.kind != OptimizerOptions::Kind::AdamW)
+    return fail("lazy_embeddings works with the optimizer adamw only, got " +
+                stringifyOptimizer(optimizer.kind));
+  if (optimizer.lazyEmbeddings && options.accumulate != 1)
+    return fail("lazy_embeddings works without accumulation only, got "
+                "accumulate " +
+                Twine(options.accumulate));
   if (failed(checkRange("weight_decay", optimizer.getWeightDecay(), 0.0,
                         largest, "of at least 0")))
     return failure();

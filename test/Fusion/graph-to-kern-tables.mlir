@@ -61,3 +61,37 @@ func.func @dense(%p: tensor<8x5xf32>, %q: tensor<8x5xf32>, %dy: tensor<4x5xf32>,
   %1 = graph.sgd %q, %j, %lr, %n, %n : (tensor<8x5xf32>, tensor<8x5xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<8x5xf32>
   return %0, %1 : tensor<8x5xf32>, tensor<8x5xf32>
 }
+
+// -----
+
+// Lazy AdamW: the region is AdamW's, and touched_only the laziness.
+// CHECK-LABEL: func.func @lazy
+func.func @lazy(%p: tensor<8x5xf32>, %m: tensor<8x5xf32>, %v: tensor<8x5xf32>, %dy: tensor<4x5xf32>, %i: tensor<4xi64>,
+    %s: tensor<f32>) -> (tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>) {
+  // CHECK: kern.table_update %{{.*}} moments(%{{.*}}) scalars(%{{.*}}) touched_only {
+  // CHECK-NOT: arith.select
+  // CHECK: kern.yield
+  %g = graph.scatter_add %dy, %i dim = 0 : (tensor<4x5xf32>, tensor<4xi64>) -> tensor<8x5xf32>
+  %0, %1, %2 = graph.adamw %p, %g, %m, %v, %s, %s, %s, %s touched(%i)
+    {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.0 : f64}
+    : (tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<4xi64>)
+    -> (tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>)
+  return %0, %1, %2 : tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>
+}
+
+// -----
+
+// With another gradient than that of one lookup, maps choose by a mask.
+// CHECK-LABEL: func.func @lazy_by_mask
+func.func @lazy_by_mask(%p: tensor<8x5xf32>, %m: tensor<8x5xf32>, %v: tensor<8x5xf32>, %g: tensor<8x5xf32>, %i: tensor<4xi64>,
+    %s: tensor<f32>) -> (tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>) {
+  // CHECK: kern.scatter
+  // CHECK: arith.cmpf ogt
+  // CHECK-COUNT-3: arith.select
+  // CHECK-NOT: graph.adamw
+  %0, %1, %2 = graph.adamw %p, %g, %m, %v, %s, %s, %s, %s touched(%i)
+    {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.0 : f64}
+    : (tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<4xi64>)
+    -> (tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>)
+  return %0, %1, %2 : tensor<8x5xf32>, tensor<8x5xf32>, tensor<8x5xf32>
+}

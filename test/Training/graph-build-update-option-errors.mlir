@@ -6,7 +6,9 @@
 // RUN: not bessemer-opt %s --graph-build-update=weight-decay=-0.1 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not bessemer-opt %s --graph-build-update=weight-decay=much 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not bessemer-opt %s --graph-build-update=clip-norm=0 2>&1 | FileCheck %s --check-prefix=CLIP
+// RUN: not bessemer-opt %s --graph-build-update=lazy-embeddings=true 2>&1 | FileCheck %s --check-prefix=LAZY
 
+// LAZY: error: lazy_embeddings works with the optimizer adamw only, got sgd
 // KIND: error: expected optimizer sgd or adamw, got 'lion'
 // NESTEROV: error: nesterov needs momentum above 0 and dampening 0, got 0 and 0
 // MOMENTUM: error: expected momentum of at least 0, got -1

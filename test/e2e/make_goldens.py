@@ -75,6 +75,19 @@ class Recurrent(nn.Module):
         return self.fc(self.rnn(x)[0][:, -1])
 
 
+class Lookups(nn.Module):
+    """Two tables, one of them looked up twice; some entries often, some never."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.kinds = nn.Embedding(40, 6, sparse=True), nn.Embedding(30, 6, sparse=True)
+        self.fc = nn.Linear(12, 5)
+
+    def forward(self, x):
+        words = self.words(x[:, :3]).mean(1) * self.words(x[:, 3])
+        return self.fc(torch.cat([words, self.kinds(x[:, 4])], dim=1))
+
+
 def classes(count, rows, generator):
     return torch.randint(0, count, (rows,), generator=generator)
 
@@ -83,8 +96,9 @@ SGD = {"kind": "sgd", "lr": 0.05, "momentum": 0.9}
 NESTEROV = {"kind": "sgd", "lr": 0.05, "momentum": 0.8, "nesterov": True, "weight_decay": 0.1}
 PLAIN = {"kind": "sgd", "lr": 0.1}
 ADAMW = {"kind": "adamw", "lr": 0.01, "betas": [0.8, 0.95], "eps": 1e-6, "weight_decay": 0.2}
+LAZY = {"kind": "adamw", "lr": 0.01, "betas": [0.8, 0.95], "eps": 1e-8, "weight_decay": 0, "lazy_embeddings": True}
 
-# name: (model, input shape, loss, labels maker, optimizers, extra options)
+# name: (model, input shape or maker, loss, labels maker, optimizers, extra options)
 CASES = {
     "mlp_cross_entropy": (lambda: Mlp(12, 17, 5), (6, 3, 4), "cross_entropy",
                           lambda g: classes(5, 6, g), [SGD, NESTEROV, PLAIN, ADAMW], {}),
@@ -107,6 +121,8 @@ CASES = {
                             lambda g: classes(5, 6, g), [SGD, ADAMW], {"accumulate": 3}),
     "lstm": (lambda: Recurrent(nn.LSTM(6, 8, 2, batch_first=True)), (5, 7, 6), "cross_entropy",
              lambda g: classes(5, 5, g), [SGD, ADAMW], {}),
+    "lazy_embeddings": (Lookups, lambda g: torch.randint(0, 20, (8, 5), generator=g), "cross_entropy",
+                        lambda g: classes(5, 8, g), [LAZY], {}),
 }
 
 LOSSES = {
@@ -118,9 +134,29 @@ LOSSES = {
 }
 
 
-def make_optimizer(parameters, options):
+class LazyAdam:
+    """SparseAdam for the tables, AdamW without decay, which is Adam, for all else."""
+
+    def __init__(self, model, lr, betas, eps):
+        tables = [p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()]
+        others = [p for p in model.parameters() if all(p is not table for table in tables)]
+        self.parts = [torch.optim.SparseAdam(tables, lr, betas, eps),
+                      torch.optim.AdamW(others, lr, betas, eps, weight_decay=0)]
+
+    def zero_grad(self):
+        for part in self.parts:
+            part.zero_grad()
+
+    def step(self):
+        for part in self.parts:
+            part.step()
+
+
+def make_optimizer(model, options):
     options = dict(options)
-    kind = options.pop("kind")
+    kind, parameters = options.pop("kind"), model.parameters()
+    if options.pop("lazy_embeddings", False):
+        return LazyAdam(model, options["lr"], tuple(options["betas"]), options["eps"])
     if kind == "adamw":
         options["betas"] = tuple(options["betas"])
         return torch.optim.AdamW(parameters, **options)
@@ -155,16 +191,20 @@ def main():
         start = {k: v.clone() for k, v in model.state_dict().items()}
         folder = os.path.join(out, name)
         os.makedirs(folder, exist_ok=True)
-        export(model, torch.randn(shape, generator=generator), os.path.join(folder, "model.onnx"))
-        batches = [(torch.randn(shape, generator=generator), labels(generator)) for _ in range(STEPS)]
+
+        def inputs():
+            return shape(generator) if callable(shape) else torch.randn(shape, generator=generator)
+
+        export(model, inputs(), os.path.join(folder, "model.onnx"))
+        batches = [(inputs(), labels(generator)) for _ in range(STEPS)]
         data = {}
         for step, (x, t) in enumerate(batches):
             data[f"x.{step}"], data[f"labels.{step}"] = x.numpy(), t.numpy()
-        case = {"loss": loss, "batch": shape[0], "options": options, "optimizers": optimizers,
+        case = {"loss": loss, "batch": len(batches[0][0]), "options": options, "optimizers": optimizers,
                 "losses": [], "torch": torch.__version__}
         for index, optimizer_options in enumerate(optimizers):
             model.load_state_dict(start)
-            optimizer = make_optimizer(model.parameters(), optimizer_options)
+            optimizer = make_optimizer(model, optimizer_options)
             losses = []
             for x, t in batches:
                 optimizer.zero_grad()

@@ -47,6 +47,7 @@ def test_update_without_a_gradient_in_memory(name):
     ("sgd", ["--optimizer", "sgd"], 3, 3),
     ("momentum", ["--optimizer", "sgd", "--momentum", "0.9"], 3, 0),
     ("adamw", ["--optimizer", "adamw"], 3, 0),
+    ("lazy", ["--optimizer", "adamw", "--lazy-embeddings"], 3, 3),
     ("clipped", ["--optimizer", "sgd", "--clip-norm", "1"], 0, 0),
 ])
 def test_which_updates_are_joined(cli, tmp_path, name, flags, kernels, touched):
@@ -59,3 +60,33 @@ def test_which_updates_are_joined(cli, tmp_path, name, flags, kernels, touched):
     assert text.count("touched_only") == touched
     gradients = [line for line in text.splitlines() if "kern.scatter" in line and "-> tensor<1x1x40x8xf32>" in line]
     assert len(gradients) == 3 - kernels
+
+
+def test_lazy_adam_leaves_what_is_not_looked_up(golden):
+    case = golden("lazy_embeddings")
+    session = case.compile().session()
+    start = np.array(session.state_dict()["words.weight"])
+    x = case.batch(0)["x"]
+    session.train_step(case.batch(0))
+    states = session.state_dict()
+    moved = np.any(np.asarray(states["words.weight"]) != start, axis=1)
+    looked_up = np.isin(np.arange(len(start)), x[:, :4])
+    np.testing.assert_array_equal(moved, looked_up)
+    moments = np.asarray(states["adamw.exp_avg_sq/words.weight"])
+    np.testing.assert_array_equal(np.any(moments != 0, axis=1), looked_up)
+    # Without a second lookup an entry rests; AdamW would move it on by its moments.
+    before = np.array(states["kinds.weight"])
+    session.train_step(case.batch(1))
+    resting = ~np.isin(np.arange(len(before)), case.batch(1)["x"][:, 4])
+    np.testing.assert_array_equal(np.asarray(session.state_dict()["kinds.weight"])[resting], before[resting])
+
+
+@pytest.mark.parametrize("model,options,message", [
+    ("mlp_mse", {"optimizer": {"kind": "adamw", "lazy_embeddings": True}}, "only looked up by index, found none"),
+    ("lazy_embeddings", {"optimizer": {"kind": "sgd", "lazy_embeddings": True}}, "sgd has no such constant"),
+    ("lazy_embeddings", {"accumulate": 2}, "lazy_embeddings works without accumulation only, got accumulate 2"),
+])
+def test_lazy_adam_where_it_cannot_be(golden, model, options, message):
+    import bessemer
+    with pytest.raises(bessemer.Error, match=message):
+        golden(model).compile(**options)

@@ -23,6 +23,9 @@ constexpr Flag training[] = {
     {"eps", FlagKind::Number, "X", "adamw: epsilon (1e-8)", nullptr, 0},
     {"weight-decay", FlagKind::Number, "X", "weight decay (sgd 0, adamw 0.01)",
      nullptr, 0},
+    {"lazy-embeddings", FlagKind::Switch, "",
+     "adamw: update only the table entries that a step looks up (another "
+     "optimizer: torch.optim.SparseAdam's)"},
     {"clip-norm", FlagKind::Number, "X",
      "scale gradients down to this norm (default: never)", nullptr, 0},
     {"accumulate", FlagKind::Integer, "N",
@@ -73,7 +76,8 @@ constexpr Flag later[] = {
 
 /// The keys of the optimizer's object.
 constexpr std::string_view optimizerKeys[] = {
-    "lr", "momentum", "dampening", "nesterov", "betas", "eps", "weight-decay"};
+    "lr",    "momentum", "dampening",    "nesterov",
+    "betas", "eps",      "weight-decay", "lazy-embeddings"};
 
 } // namespace
 

@@ -118,6 +118,9 @@ def GraphBuildUpdate : Pass<"graph-build-update", "::mlir::ModuleOp"> {
     `nonfinite_step` (the first step whose loss was not finite, or -1), and
     writes them. With a clip norm `@train_step` also returns `grad_norm`.
 
+    With `lazy-embeddings`, AdamW updates only those entries of a table that
+    the step looks up (`touched` of `graph.adamw`), if nothing else reads it.
+
     ```mlir
     graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
     func.func @train_step(%x: tensor<4xf32> {graph.name = "x"}, %step: !graph.step)
@@ -140,6 +143,7 @@ def GraphBuildUpdate : Pass<"graph-build-update", "::mlir::ModuleOp"> {
     Option<"beta1", "beta1", "double", "0.9", "adamw">,
     Option<"beta2", "beta2", "double", "0.999", "adamw">,
     Option<"epsilon", "epsilon", "double", "1.0e-8", "adamw">,
+    Option<"lazyEmbeddings", "lazy-embeddings", "bool", "false", "adamw">,
     Option<"weightDecay", "weight-decay", "std::string", "",
       "default: 0 for sgd, 0.01 for adamw">,
     Option<"clipNorm", "clip-norm", "std::string", "",

@@ -31,6 +31,10 @@ struct OptimizerOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  /// Entries of an embedding table that a step does not look up keep their
+  /// moments and weights: another optimizer than AdamW, that of
+  /// torch.optim.SparseAdam.
+  bool lazyEmbeddings = false;
   /// Without a value: 0 for SGD, 0.01 for AdamW.
   std::optional<double> weightDecay;
 

@@ -477,3 +477,14 @@ func.func @f(%p: tensor<4xf32>, %q: tensor<5xf32>, %s: tensor<f32>) {
       -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
+
+// -----
+
+func.func @f(%p: tensor<f32>, %i: tensor<4xi64>) {
+  // expected-error @+1 {{expected a parameter with dimensions to be touched in part, got 'tensor<f32>'}}
+  %0, %1, %2 = graph.adamw %p, %p, %p, %p, %p, %p, %p, %p touched(%i)
+      {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
+      : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<4xi64>)
+      -> (tensor<f32>, tensor<f32>, tensor<f32>)
+  return
+}

@@ -104,7 +104,7 @@ func.func @composites(%x: tensor<32x10xf32>, %i: tensor<8x16x4x4xf32>, %c: tenso
 }
 
 // CHECK-LABEL: func.func @optimizers
-func.func @optimizers(%p: tensor<10x84xf32>, %g: tensor<10x84xf32>, %s: tensor<f32>) {
+func.func @optimizers(%p: tensor<10x84xf32>, %g: tensor<10x84xf32>, %s: tensor<f32>, %i: tensor<4x3xi64>) {
   // CHECK: graph.square_sum %{{.*}}, %{{.*}} : (tensor<10x84xf32>, tensor<10x84xf32>) -> tensor<f32>
   %n = graph.square_sum %p, %g : (tensor<10x84xf32>, tensor<10x84xf32>) -> tensor<f32>
   // CHECK: graph.sgd %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {weight_decay = 1.000000e-02 : f64}
@@ -118,6 +118,11 @@ func.func @optimizers(%p: tensor<10x84xf32>, %g: tensor<10x84xf32>, %s: tensor<f
   %p2, %m2, %v2 = graph.adamw %p, %g, %g, %g, %s, %s, %s, %s
       {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
       : (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+      -> (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>)
+  // CHECK: graph.adamw %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} touched(%{{.*}}, %{{.*}}) {beta1 = 9.000000e-01 : f64
+  %p3, %m3, %v3 = graph.adamw %p, %g, %g, %g, %s, %s, %s, %s touched(%i, %i)
+      {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
+      : (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<4x3xi64>, tensor<4x3xi64>)
       -> (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>)
   return
 }

@@ -227,6 +227,10 @@ LogicalResult AdamWOp::verify() {
       failed(verifyDecay(*this, "beta2", getBeta2())) ||
       failed(verifyEpsilon(*this, getEpsilon())))
     return failure();
+  if (!getTouched().empty() && !tensorOf(getParameter()).getRank())
+    return emitOpError("expected a parameter with dimensions to be touched in "
+                       "part, got ")
+           << getParameter().getType();
   return verifyUpdate(*this, getParameter(),
                       {{"gradient", getGradient()},
                        {"exp_avg", getExpAvg()},

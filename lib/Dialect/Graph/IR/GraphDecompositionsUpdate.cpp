@@ -73,5 +73,19 @@ FailureOr<SmallVector<Value>> AdamWOp::decompose(OpBuilder &builder) {
     p = e.mul(p, e.broadcast(kept, type, {}));
   }
   Value change = e.mul(e.broadcast(stepSize, type, {}), e.div(m, denominator));
-  return SmallVector<Value>{e.sub(p, change), m, v};
+  SmallVector<Value> results{e.sub(p, change), m, v};
+  Value touched;
+  for (Value indices : getTouched()) {
+    Value named = buildTouched(builder, getLoc(), indices, /*batch=*/0,
+                               type.getDimSize(0));
+    touched = touched ? arith::OrIOp::create(builder, getLoc(), touched, named)
+                      : named;
+  }
+  if (touched) {
+    touched = e.broadcast(touched, type.clone(builder.getI1Type()), {0});
+    Value old[] = {getParameter(), getExpAvg(), getExpAvgSq()};
+    for (auto [result, kept] : llvm::zip_equal(results, old))
+      result = e.select(touched, result, kept);
+  }
+  return results;
 }

@@ -233,10 +233,20 @@ def Graph_AdamWOp : Graph_BackwardCompositeOp<"adamw"> {
     where `correction1` = 1 - beta1^t, `correction2` = 1 - beta2^t are scalars
     computed once from the number t of applied updates.
 
+    With `touched`, it is the lazy variant for a table that is looked up by
+    these indices: an element whose index along dimension 0 is in none of them
+    keeps p, m and v. Its moments do not decay while it is not looked up, which
+    is another optimizer than AdamW (torch.optim.SparseAdam, TensorFlow's
+    LazyAdam).
+
     ```mlir
     %p1, %m1, %v1 = graph.adamw %p, %g, %m, %v, %lr, %scale, %c1, %c2
         {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.01 : f64}
         : (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>)
+        -> (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>)
+    %p2, %m2, %v2 = graph.adamw %p, %g, %m, %v, %lr, %scale, %c1, %c2 touched(%tokens)
+        {beta1 = 0.9 : f64, beta2 = 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.0 : f64}
+        : (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<4x3xi64>)
         -> (tensor<10x84xf32>, tensor<10x84xf32>, tensor<10x84xf32>)
     ```
   }];
@@ -244,10 +254,15 @@ def Graph_AdamWOp : Graph_BackwardCompositeOp<"adamw"> {
     Graph_FloatTensor:$exp_avg, Graph_FloatTensor:$exp_avg_sq,
     Graph_FloatTensor:$learning_rate, Graph_FloatTensor:$gradient_scale,
     Graph_FloatTensor:$correction1, Graph_FloatTensor:$correction2,
+    Variadic<Graph_IntTensor>:$touched,
     F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon, F64Attr:$weight_decay);
   let results = (outs Graph_FloatTensor:$new_parameter,
     Graph_FloatTensor:$new_exp_avg, Graph_FloatTensor:$new_exp_avg_sq);
-  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $parameter `,` $gradient `,` $exp_avg `,` $exp_avg_sq `,` $learning_rate `,`
+    $gradient_scale `,` $correction1 `,` $correction2 (`touched` `(` $touched^ `)`)?
+    attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

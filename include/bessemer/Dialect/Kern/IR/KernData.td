@@ -56,7 +56,7 @@ def Kern_TableUpdateOp : Kern_KernelOp<"table_update",
 
     Entries that no index names have a gradient of 0. With `touched_only` they
     keep table and moments: for an update that would not change them (SGD
-    without momentum and weight decay).
+    without momentum and weight decay), or that is defined so (lazy AdamW).
 
     ```mlir
     // SGD of an embedding
