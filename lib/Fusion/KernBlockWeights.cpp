@@ -289,7 +289,6 @@ struct KernBlockWeights
       state.setType(
           graph::getBlockedWeights(cast<RankedTensorType>(state.getType())));
       state.setLayout(graph::kBlockedWeights);
-      ++blocked;
     }
     getOperation().walk(followTypes);
   }

@@ -248,9 +248,6 @@ def KernBlockWeights : Pass<"kern-block-weights", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let statistics = [
-    Statistic<"blocked", "blocked", "Number of states in blocks">
-  ];
 }
 
 def KernVerify : Pass<"kern-verify", "::mlir::func::FuncOp"> {
