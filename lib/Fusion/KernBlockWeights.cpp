@@ -107,7 +107,8 @@ private:
   void add(graph::ScanOp scan);
 
   void want(Value value) {
-    if (blockedTypeOf(value)) {
+    // A splat lies no way at all, so that a convolution by it gains nothing.
+    if (blockedTypeOf(value) && !isSplat(value)) {
       groups.insert(value);
       wanted.push_back(value);
     }
@@ -255,6 +256,9 @@ static void followTypes(Operation *op) {
     for (auto [init, argument] :
          llvm::zip_equal(scan.getInitsMutable(), scan.getCarriedArguments()))
       setSplatType(init, argument.getType());
+    Operation *yield = scan.getBlock().getTerminator();
+    for (auto [i, argument] : llvm::enumerate(scan.getCarriedArguments()))
+      setSplatType(yield->getOpOperand(i), argument.getType());
   } else if (auto map = dyn_cast<kern::MapOp>(op)) {
     RankedTensorType type = tensorOf(map.getResult(0));
     if (type.getRank() <= static_cast<int64_t>(map.getBounds().size()))

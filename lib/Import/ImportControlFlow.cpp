@@ -14,7 +14,7 @@ using namespace mlir;
 
 /// More nodes in the iterations of all loops, or in groups of equal iterations,
 /// would make a module that no later stage handles in reasonable time.
-static constexpr int64_t mostUnrolled = int64_t(1) << 15;
+static constexpr int64_t mostUnrolled = int64_t(1) << 17;
 /// Known elements that take as long as a node.
 static constexpr int64_t elementsPerNode = 4096;
 

@@ -45,6 +45,13 @@ static FailureOr<Value> ownStatistic(NodeImport &n, size_t i) {
 static LogicalResult importBatchNorm(NodeImport &n) {
   if (failed(n.requireFloat(0)))
     return failure();
+  double momentum = floatAttribute(n.node, "momentum", 0.9f);
+  if (!(momentum >= 0 && momentum <= 1))
+    return n.fail("expected momentum in [0, 1], got " +
+                  std::to_string(momentum));
+  FailureOr<double> epsilon = n.epsilon();
+  if (failed(epsilon))
+    return failure();
   for (size_t i = 1; i < 5; ++i)
     if (failed(n.requireSameType(0, i)))
       return failure();
@@ -64,9 +71,8 @@ static LogicalResult importBatchNorm(NodeImport &n) {
     return failure();
   n.setResult(graph::BatchNormOp::create(
       n.builder, n.loc, n.type(0), n.value(0), n.value(1), n.value(2), *mean,
-      *variance,
-      n.builder.getF64FloatAttr(floatAttribute(n.node, "epsilon", 1e-5f)),
-      n.builder.getF64FloatAttr(floatAttribute(n.node, "momentum", 0.9f))));
+      *variance, n.builder.getF64FloatAttr(*epsilon),
+      n.builder.getF64FloatAttr(momentum)));
   return success();
 }
 
@@ -76,6 +82,9 @@ static LogicalResult importInstanceNorm(NodeImport &n) {
     return failure();
   if (n.rank(0) < 3)
     return n.fail("expected spatial dimensions, got rank " + Twine(n.rank(0)));
+  FailureOr<double> epsilon = n.epsilon();
+  if (failed(epsilon))
+    return failure();
   int64_t batch = n.shape(0)[0], channels = n.shape(0)[1];
   SmallVector<Value> perChannel;
   for (size_t i : {1, 2}) {
@@ -94,8 +103,7 @@ static LogicalResult importInstanceNorm(NodeImport &n) {
   Value y =
       graph::BatchNormTrainOp::create(
           n.builder, n.loc, TypeRange{x.getType(), statistic, statistic}, x,
-          perChannel[0], perChannel[1],
-          n.builder.getF64FloatAttr(floatAttribute(n.node, "epsilon", 1e-5f)))
+          perChannel[0], perChannel[1], n.builder.getF64FloatAttr(*epsilon))
           ->getResult(0);
   n.setResult(n.reshape(y, n.shape(0)));
   return success();

@@ -41,7 +41,10 @@ static LogicalResult importLastDimsNorm(NodeImport &n) {
   auto scale = normParameter(n, 1, *axis);
   if (failed(scale))
     return failure();
-  double epsilon = floatAttribute(n.node, "epsilon", 1e-5f);
+  FailureOr<double> given = n.epsilon();
+  if (failed(given))
+    return failure();
+  double epsilon = *given;
   if (!isCentred) {
     n.setResult(graph::RmsNormOp::create(n.builder, n.loc, n.value(0), *scale,
                                          epsilon)

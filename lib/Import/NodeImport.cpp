@@ -3,6 +3,7 @@
 // What the op tables share: operands, broadcasts, stable scalar functions.
 
 #include "NodeImport.h"
+#include <cmath>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -232,6 +233,13 @@ Value NodeImport::broadcastTo(Value value, ArrayRef<int64_t> target) {
 // Both functions take exp of a value that is never positive, and choose with
 // `select`: a maximum or an absolute value would have no gradient at 0, where
 // a layer that starts with zeros lies.
+
+FailureOr<double> NodeImport::epsilon() {
+  double value = floatAttribute(node, "epsilon", 1e-5f);
+  if (!(value >= 0 && std::isfinite(value)))
+    return fail("expected epsilon of at least 0, got " + std::to_string(value));
+  return value;
+}
 
 Value NodeImport::sigmoid(Value x) {
   Value zero = splatLike(x, 0), one = splatLike(x, 1);

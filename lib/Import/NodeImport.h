@@ -141,6 +141,8 @@ public:
   llvm::LogicalResult requireSameType(size_t i, size_t j);
   /// The axis in [0, rank); fails otherwise.
   llvm::FailureOr<int64_t> axis(int64_t axis, int64_t rank);
+  /// The attribute 'epsilon' of a norm, at least 0; fails otherwise.
+  llvm::FailureOr<double> epsilon();
   /// Integers that must be known: operand `i`.
   llvm::FailureOr<std::vector<int64_t>> knownInts(size_t i,
                                                   llvm::StringRef what);

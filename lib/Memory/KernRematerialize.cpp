@@ -301,7 +301,8 @@ void KernRematerialize::runOnOperation() {
     function.level->stepForShare(freeShare);
     if (limit <= 0 || function.level->fitInto(budget))
       continue;
-    if (int64_t bytes = leastPeak(function.model, freeShare); bytes > least) {
+    if (int64_t bytes = leastPeak(function.model, freeShare);
+        !largest || bytes > least) {
       least = bytes;
       largest = &function;
     }

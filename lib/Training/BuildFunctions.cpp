@@ -271,6 +271,11 @@ FunctionBuilder::cloneModel(StringRef name, Mode mode, bool withLabels) {
       mapping.map(dropout.getResult(), mapping.lookup(dropout.getX()));
       continue;
     }
+    if (auto stop = dyn_cast<graph::StopGradientOp>(op);
+        stop && mode == Mode::Inference) {
+      mapping.map(stop.getResult(), mapping.lookup(stop.getX()));
+      continue;
+    }
     if (auto attention = dyn_cast<graph::AttentionOp>(op);
         attention && attention.getStep() && mode == Mode::Inference) {
       auto copy = cast<graph::AttentionOp>(builder.clone(op, mapping));

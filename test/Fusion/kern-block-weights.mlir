@@ -27,8 +27,8 @@ func.func @train(%x: tensor<8x1x7x7x16xf32>, %dy: tensor<8x2x7x7x16xf32>, %s: te
       {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
        schedule = #kern.schedule<library>}
       : (tensor<8x1x7x7x16xf32>, tensor<8x2x7x7x16xf32>) -> tensor<32x16x3x3xf32>
-  // CHECK: kern.norm(%[[G]]) : tensor<2x1x3x3x16x16xf32> -> tensor<1xf32>
-  %n = kern.norm(%g) : tensor<32x16x3x3xf32> -> tensor<1xf32>
+  // CHECK: kern.norm(%[[G]]) : (tensor<2x1x3x3x16x16xf32>) -> tensor<1xf32>
+  %n = kern.norm(%g) : (tensor<32x16x3x3xf32>) -> tensor<1xf32>
   // CHECK: %[[H:.*]] = kern.map(%[[G]], %{{.*}}) bounds = [2, 1, 3, 3, 16, 16]
   // CHECK-SAME: maps = [#[[ID:.*]], #[[NONE:.*]], #[[ID]]]
   %h = kern.map(%g, %s) bounds = [32, 16, 3, 3] maps = [#id4, #none, #id4] {
@@ -129,4 +129,18 @@ func.func @other() -> tensor<16x144xf32> {
   %read = graph.read @read : tensor<16x16x3x3xf32>
   %flat = tensor.collapse_shape %read [[0], [1, 2, 3]] : tensor<16x16x3x3xf32> into tensor<16x144xf32>
   return %flat : tensor<16x144xf32>
+}
+
+// -----
+
+// Weights that are the same everywhere stay as they are.
+// CHECK-LABEL: func.func @splat
+// CHECK: kern.conv forward({{.*}}) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+func.func @splat(%x: tensor<8x1x7x7x16xf32>) -> tensor<8x1x7x7x16xf32> {
+  %w = arith.constant dense<0.5> : tensor<16x16x3x3xf32>
+  %y = kern.conv forward(%x, %w) layouts = [#kern.layout<"nChw16c">, #kern.layout<"row">, #kern.layout<"nChw16c">]
+      {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>,
+       schedule = #kern.schedule<library>}
+      : (tensor<8x1x7x7x16xf32>, tensor<16x16x3x3xf32>) -> tensor<8x1x7x7x16xf32>
+  return %y : tensor<8x1x7x7x16xf32>
 }

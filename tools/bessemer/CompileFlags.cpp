@@ -48,9 +48,9 @@ constexpr Flag code[] = {
      1},
     {"dim", FlagKind::Pairs, "NAME=N", "sizes of symbolic dimensions"},
     {"memory-limit", FlagKind::Text, "BYTES",
-     "memory that a session may take, e.g. 500MB or 1.5GiB: values are "
-     "computed "
-     "again where they cannot be kept; refused when that is not enough"},
+     "memory that a session may take, scratch of kernels apart, e.g. 500MB or "
+     "1.5GiB: values are computed again where they cannot be kept; refused "
+     "when that is not enough"},
     {"target", FlagKind::List, "T,...",
      "machines to make code for: cpu, cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
     {"precision", FlagKind::Text, "P", "element type of the arithmetic (f32)",
