@@ -21,7 +21,7 @@ import warnings
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 MODELS = ("resnet50,mobilenet_v3_large,efficientnet_b0,densenet121,shufflenet_v2_x1_0,squeezenet1_1,convnext_tiny,"
-          "regnet_x_400mf,mnasnet1_0,googlenet,vgg11_bn")
+          "regnet_x_400mf,mnasnet1_0,googlenet")
 
 
 def make(name):
