@@ -34,6 +34,24 @@ def data(tmp_path):
     return tmp_path / "d.npz"
 
 
+def test_inputs_are_not_overwritten(cli, model, data, tmp_path):
+    copy, run = tmp_path / "copy.onnx", tmp_path / "run"
+    shutil.copy(model, copy)
+    os.link(copy, tmp_path / "link.onnx")
+    for output in (copy, tmp_path / "link.onnx"):
+        result = cli("compile", copy, "-o", output, *COMPILE)
+        assert result.returncode == USAGE and "expected another file than the input" in result.stderr
+    assert copy.read_bytes() == open(model, "rb").read()
+    ok(cli("train", copy, "--data", data, "--steps", "2", "--checkpoint-dir", run, *COMPILE))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for output in before:
+        result = cli("export", run / "model.bsm", "--checkpoint", run, "-o", output)
+        assert result.returncode == USAGE and "expected another file than the input" in result.stderr
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for _ in range(2):
+        ok(cli("export", run / "model.bsm", "--checkpoint", run, "-o", run / "trained.onnx"))
+
+
 @pytest.fixture
 def program(cli, model, tmp_path):
     ok(cli("compile", model, "-o", tmp_path / "m.bsm", *COMPILE))

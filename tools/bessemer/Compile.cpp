@@ -2,6 +2,7 @@
 // bessemer compile: .onnx to .bsm, or to the text of a level.
 #include "CompileFlags.h"
 #include "CompilerLibrary.h"
+#include "OutputPath.h"
 #include "Subcommand.h"
 
 #include "bessemer/runtime/Files.h"
@@ -25,6 +26,9 @@ Expected<int> run(const Arguments &arguments) {
   std::optional<std::string> emit = arguments.text("emit");
   if (!output && !emit)
     return Status::usage("compile needs -o FILE.bsm (or --emit)");
+  if (output)
+    BESSEMER_RETURN_IF_ERROR(
+        checkOutputPath(*output, {&arguments.positional, 1}));
   Json options = compileOptions(arguments, arguments.positional);
   if (emit)
     options["emit"] = *emit;

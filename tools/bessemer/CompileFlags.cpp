@@ -25,7 +25,7 @@ constexpr Flag training[] = {
      nullptr, 0},
     {"lazy-embeddings", FlagKind::Switch, "",
      "adamw: update only the table entries that a step looks up (another "
-     "optimizer: torch.optim.SparseAdam's)"},
+     "optimizer, as torch.optim.SparseAdam; not with --accumulate)"},
     {"clip-norm", FlagKind::Number, "X",
      "scale gradients down to this norm (default: never)", nullptr, 0},
     {"accumulate", FlagKind::Integer, "N",

@@ -3,6 +3,7 @@
 #include "CompileFlags.h"
 #include "CompilerLibrary.h"
 #include "DataFlags.h"
+#include "OutputPath.h"
 #include "Subcommand.h"
 
 #include "bessemer/runtime/Checkpoint.h"
@@ -27,6 +28,8 @@ Expected<int> run(const Arguments &arguments) {
   std::optional<std::string> given = arguments.text("checkpoint");
   if (!given)
     return Status::usage("export needs --checkpoint DIR");
+  const std::string inputs[] = {arguments.positional, *given};
+  BESSEMER_RETURN_IF_ERROR(checkOutputPath(*output, inputs));
   auto program = loadProgram(arguments.positional);
   if (!program)
     return program.status();
