@@ -47,6 +47,12 @@ def test_random_numbers_are_those_of_the_batch():
     assert len(set(results[0][0])) == 3
 
 
+@pytest.mark.parametrize("name,optimizer,parts", CASES[:2])
+def test_numerics_are_verified(golden, name, optimizer, parts):
+    case = golden(name)
+    case.check_training(case.compile(optimizer, accumulate=parts, verify_numerics=True).session(), optimizer)
+
+
 def test_memory_falls_and_threads_do_not_matter(golden):
     case = golden("convnet_accumulated")
     work, finals = {}, []
