@@ -46,9 +46,9 @@ static LogicalResult importLastDimsNorm(NodeImport &n) {
     return failure();
   double epsilon = *given;
   if (!isCentred) {
-    n.setResult(graph::RmsNormOp::create(n.builder, n.loc, n.value(0), *scale,
-                                         epsilon)
-                    .getResult());
+    n.setResult(
+        graph::RmsNormOp::create(n.builder, n.loc, n.value(0), *scale, epsilon)
+            .getResult());
     return success();
   }
   Value bias;

@@ -158,11 +158,10 @@ public:
     if (fresh) {
       llvm::SmallString<256> path(baseDir);
       llvm::sys::path::append(path, location);
-      auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                                /*RequiresNullTerminator=*/
-                                                false);
-      if (buffer)
-        entry->second = std::move(*buffer);
+      if (llvm::sys::fs::is_regular_file(path))
+        if (auto buffer = llvm::MemoryBuffer::getFile(
+                path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
+          entry->second = std::move(*buffer);
     }
     if (!entry->second)
       return fail("external data file '" + location + "' cannot be read");
@@ -261,6 +260,10 @@ llvm::FailureOr<ModelSource> ingest::loadModel(const ImportOptions &options,
   } else {
     if (llvm::sys::fs::is_directory(options.path))
       return fail("is a folder, not a model");
+    // Reading a pipe or a device may never end.
+    if (llvm::sys::fs::exists(options.path) &&
+        !llvm::sys::fs::is_regular_file(options.path))
+      return fail("is no regular file, expected a model");
     auto buffer = llvm::MemoryBuffer::getFile(options.path, /*IsText=*/false,
                                               /*RequiresNullTerminator=*/false);
     if (!buffer)

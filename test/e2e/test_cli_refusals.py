@@ -34,6 +34,16 @@ def data(tmp_path):
     return tmp_path / "d.npz"
 
 
+def test_devices_and_pipes_are_no_files(cli, model, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        result = cli("compile", path, "-o", tmp_path / "m.bsm", *COMPILE, timeout=20)
+        assert result.returncode == INPUT and "is no regular file" in result.stderr
+        result = cli("compile", model, "-o", tmp_path / "m.bsm", "--recipe", path, timeout=20)
+        assert result.returncode == INPUT and "expected a regular file" in result.stderr
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
 def test_inputs_are_not_overwritten(cli, model, data, tmp_path):
     copy, run = tmp_path / "copy.onnx", tmp_path / "run"
     shutil.copy(model, copy)

@@ -4,6 +4,7 @@
 #include "Text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -155,6 +156,12 @@ Status applyRecipeText(const std::string &text, const std::string &path,
 
 Status applyRecipe(const std::string &path, const Subcommand &command,
                    Arguments &arguments) {
+  // Reading a pipe or a device may never end.
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) &&
+      !std::filesystem::is_regular_file(path, ignored))
+    return Status::invalidInput(path + ": cannot read the recipe: expected a "
+                                       "regular file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   // A directory opens, but has nothing to read.
