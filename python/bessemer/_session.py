@@ -223,7 +223,10 @@ class Session:
                 for name in self.program.states}
 
     def load_state_dict(self, states):
-        """Sets every state; a missing or extra name is an error."""
+        """Sets every state, or none: a missing or extra name and a wrong shape
+        are errors."""
+        if not hasattr(states, "items"):
+            raise Error(f"expected a mapping of state names to arrays, got {type(states).__name__}")
         names = self.program.states
         for name in names:
             if name not in states:
@@ -231,9 +234,15 @@ class Session:
         for name in states:
             if name not in names:
                 raise Error(f"the program has no state named '{name}'")
+        arrays = {}
         for name, value in states.items():
-            dtype = _DTYPES[names[name]["dtype"]]
-            self._core.write_state(name, np.array(value, dtype=dtype, order="C"))
+            array = np.array(value, dtype=_DTYPES[names[name]["dtype"]], order="C")
+            if list(array.shape) != list(names[name]["shape"]):
+                raise Error(f"state '{name}': expected the shape {list(names[name]['shape'])}, "
+                            f"got {list(array.shape)}")
+            arrays[name] = array
+        for name, array in arrays.items():
+            self._core.write_state(name, array)
 
     def save(self, directory):
         """Writes a checkpoint directory, whole or not at all."""

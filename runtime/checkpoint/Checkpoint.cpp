@@ -42,8 +42,8 @@ Status checkStates(const SafetensorsFile &file, const Session &session) {
                                   "' is missing");
     if (stored->type != state.type)
       return Status::invalidInput(file.path + ": state '" + state.name +
-                                  "': expected " + state.type.str() +
-                                  ", got " + stored->type.str());
+                                  "': expected " + state.type.str() + ", got " +
+                                  stored->type.str());
   }
   for (const StoredTensor &stored : file.tensors) {
     std::span<const StateInfo> states = session.states();
@@ -103,15 +103,17 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
   Expected<std::string> beside = checkpoint::prepareBeside(directory);
   if (!beside)
     return beside.status();
-  BESSEMER_RETURN_IF_ERROR(writeFileSynced(*beside + stateFile, pieces));
-  if (trainer) {
+  Status written = writeFileSynced(*beside + stateFile, pieces);
+  if (written.ok() && trainer) {
     std::string text = checkpoint::writeTrainer(
         *trainer, artifactHash(session.program()), hashOfHead(*head));
     std::span<const std::byte> piece = std::as_bytes(std::span(text));
-    BESSEMER_RETURN_IF_ERROR(
-        writeFileSynced(*beside + trainerFile, {&piece, 1}));
+    written = writeFileSynced(*beside + trainerFile, {&piece, 1});
   }
-  return checkpoint::publish(*beside, directory);
+  if (written.ok())
+    return checkpoint::publish(*beside, directory);
+  checkpoint::discard(*beside);
+  return written;
 }
 
 static Expected<std::optional<TrainerState>> load(const std::string &directory,

@@ -56,13 +56,13 @@ Status renamePath(const std::string &from, const std::string &to) {
   return {};
 }
 
-void removeQuietly(const std::string &directory) {
+} // namespace
+
+void discard(const std::string &prepared) {
   // What remains is only litter; the next save removes it.
   std::error_code ignored;
-  fs::remove_all(directory, ignored);
+  fs::remove_all(prepared, ignored);
 }
-
-} // namespace
 
 Expected<std::string> prepareBeside(const std::string &directory) {
   std::string target = canonical(directory), beside = target + ".new";
@@ -94,7 +94,7 @@ Status publish(const std::string &prepared, const std::string &directory) {
                          RENAME_EXCHANGE) == 0) {
     exchanged = true;
   } else if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) {
-    removeQuietly(old);
+    discard(old);
     BESSEMER_RETURN_IF_ERROR(renamePath(target, old));
     BESSEMER_RETURN_IF_ERROR(renamePath(prepared, target));
   } else {
@@ -102,8 +102,8 @@ Status publish(const std::string &prepared, const std::string &directory) {
   }
   BESSEMER_RETURN_IF_ERROR(syncDirectory(parent));
   if (exchanged)
-    removeQuietly(prepared);
-  removeQuietly(old);
+    discard(prepared);
+  discard(old);
   return {};
 }
 

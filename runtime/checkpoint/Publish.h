@@ -11,6 +11,9 @@ namespace bessemer::runtime::checkpoint {
 /// The directory to fill for `directory`: empty, beside it.
 Expected<std::string> prepareBeside(const std::string &directory);
 
+/// Removes a prepared directory that could not be filled.
+void discard(const std::string &prepared);
+
 /// Puts the prepared directory, whose files are synced, in place of
 /// `directory`. renameat2 with RENAME_EXCHANGE swaps the two in one step, so
 /// there is a whole checkpoint under the name at every moment. On a file

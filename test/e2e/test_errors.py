@@ -168,3 +168,17 @@ def test_a_loss_of_the_model_needs_whole_batches_to_evaluate():
         session.evaluate({"x": x[:7]})
     with pytest.raises(bessemer.Error, match="'loss'.*whole batches of 4 rows, got 7"):
         session.predict({"x": x[:7]})
+
+
+def test_load_state_dict_sets_all_or_nothing(golden):
+    session = golden("mlp_mse").compile().session()
+    before = {name: np.array(value) for name, value in session.state_dict().items()}
+    states = {name: value + 1 for name, value in before.items()}
+    last = list(states)[-1]
+    states[last] = np.zeros(np.shape(before[last]) + (2,))
+    with pytest.raises(bessemer.Error, match=f"state '{last}': expected the shape"):
+        session.load_state_dict(states)
+    with pytest.raises(bessemer.Error, match="expected a mapping"):
+        session.load_state_dict(None)
+    for name, value in session.state_dict().items():
+        np.testing.assert_array_equal(value, before[name])
