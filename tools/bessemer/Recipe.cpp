@@ -164,7 +164,6 @@ Status applyRecipe(const std::string &path, const Subcommand &command,
                                        "regular file");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  // A directory opens, but has nothing to read.
   if (!file || !(text << file.rdbuf() || file.peek() == EOF) || file.bad())
     return Status::invalidInput(path + ": cannot read the recipe");
   return applyRecipeText(text.str(), path, command, arguments);
