@@ -33,6 +33,7 @@ def make(name):
 def torch_peak(name, images, labels):
     import torch
     from adamw import ADAMW
+    from torch_memory import peak_in
     with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         network = make(name)
         optimizer = torch.optim.AdamW(network.parameters(), fused=True, **ADAMW)
@@ -40,12 +41,7 @@ def torch_peak(name, images, labels):
             optimizer.zero_grad(set_to_none=True)
             torch.nn.functional.cross_entropy(network(images), labels).backward()
             optimizer.step()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.json")
-        profile.export_chrome_trace(path)
-        with open(path) as file:
-            events = json.load(file)["traceEvents"]
-    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
+    return peak_in(profile)
 
 
 def measure(name, options):

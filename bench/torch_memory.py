@@ -18,6 +18,16 @@ def peak_of(model):
                                 text=True).stdout)
 
 
+def peak_in(profile):
+    """Most bytes live at once in a profile with profile_memory=True."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profile.export_chrome_trace(path)
+        with open(path) as file:
+            events = json.load(file)["traceEvents"]
+    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
+
+
 def measure(model):
     """What PyTorch's profiler reports over three steps: parameters, gradients,
     moments and activations included, batch excluded."""
@@ -32,12 +42,7 @@ def measure(model):
             optimizer.zero_grad(set_to_none=True)
             torch.nn.functional.cross_entropy(network(*inputs.values()), labels).backward()
             optimizer.step()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.json")
-        profile.export_chrome_trace(path)
-        with open(path) as file:
-            events = json.load(file)["traceEvents"]
-    return max(event["args"]["Total Allocated"] for event in events if event.get("name") == "[memory]")
+    return peak_in(profile)
 
 
 if __name__ == "__main__":

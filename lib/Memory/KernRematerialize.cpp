@@ -8,7 +8,6 @@
 #include "bessemer/Memory/Rematerialization.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/Debug.h"
-#include <set>
 
 #define DEBUG_TYPE "kern-rematerialize"
 

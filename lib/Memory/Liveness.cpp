@@ -237,3 +237,24 @@ StoragePlan bessemer::planStorage(const MemoryProblem &problem,
                                   const NodeOrder &order) {
   return Planner(problem, order).run();
 }
+
+LivePeak bessemer::findLivePeak(const StoragePlan &plan, int64_t end) {
+  std::vector<int64_t> change(end + 1);
+  auto add = [&](int64_t position, int64_t bytes) {
+    if (position < end)
+      change[position] += bytes;
+  };
+  for (const BufferLifetime &buffer : plan.buffers) {
+    add(buffer.first, alignBuffer(buffer.bytes));
+    add(buffer.last + 1, -alignBuffer(buffer.bytes));
+  }
+  LivePeak peak;
+  peak.bytes = plan.alignedBound;
+  int64_t live = 0;
+  for (int64_t position = 0; position < end; ++position) {
+    live += change[position];
+    if (live == peak.bytes && !peak.positions++)
+      peak.first = position;
+  }
+  return peak;
+}

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 using namespace bessemer;
 
@@ -78,7 +79,7 @@ public:
     trial.position = position;
     trial.gain = gain;
     freed = gain;
-    indexOf.clear();
+    chosen.clear();
     if (!repeat(node) || trial.gain <= 0)
       return std::nullopt;
     return std::move(trial);
@@ -96,7 +97,7 @@ private:
   Trial trial;
   int64_t freed = 0;
   /// Nodes that are repeated already.
-  std::map<unsigned, size_t> indexOf;
+  std::set<unsigned> chosen;
 };
 
 bool Rematerializer::TrialBuilder::provide(
@@ -130,12 +131,12 @@ bool Rematerializer::TrialBuilder::provide(
 }
 
 bool Rematerializer::TrialBuilder::repeat(unsigned node) {
-  if (indexOf.count(node))
+  if (chosen.count(node))
     return true;
   const Cost &cost = owner.costs[owner.origins[node]];
-  if (!cost || indexOf.size() >= kMostRepeated)
+  if (!cost || chosen.size() >= kMostRepeated)
     return false;
-  indexOf.emplace(node, 0);
+  chosen.insert(node);
   trial.cost += *cost;
   std::vector<std::pair<unsigned, unsigned>> replaced;
   for (unsigned operand : owner.problem.nodes[node].operands) {
@@ -163,20 +164,10 @@ Rematerializer::Rematerializer(MemoryProblem given, std::vector<Cost> costs)
 
 void Rematerializer::measure() {
   StoragePlan plan = planStorage(problem, programOrder(problem));
-  score = {plan.alignedBound, 0};
-  std::vector<int64_t> change(problem.nodes.size() + 2);
-  for (const BufferLifetime &buffer : plan.buffers) {
-    change[buffer.first] += alignBuffer(buffer.bytes);
-    change[buffer.last + 1] -= alignBuffer(buffer.bytes);
-  }
-  int64_t live = 0;
-  for (size_t position = 0; position <= problem.nodes.size(); ++position) {
-    live += change[position];
-    if (live != score.bound)
-      continue;
-    if (!score.positions++)
-      peakPosition = position;
-  }
+  // Final copies read buffers behind the last node.
+  LivePeak live = findLivePeak(plan, problem.nodes.size() + 1);
+  score = {live.bytes, live.positions};
+  peakPosition = live.first;
 }
 
 int64_t Rematerializer::getPeak() const {

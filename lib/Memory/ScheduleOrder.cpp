@@ -209,21 +209,9 @@ NodeOrder Scheduler::listBackward() const {
 
 Scheduler::Score Scheduler::score(const NodeOrder &order) {
   StoragePlan plan = planStorage(problem, order);
-  std::vector<int64_t> live(order.size() + 2);
-  for (const BufferLifetime &buffer : plan.buffers) {
-    live[buffer.first] += alignBuffer(buffer.bytes);
-    live[buffer.last + 1] -= alignBuffer(buffer.bytes);
-  }
-  int64_t duration = 0, now = 0;
-  peakPosition = 0;
-  for (size_t position = 0; position < order.size(); ++position) {
-    now += live[position];
-    if (now != plan.alignedBound)
-      continue;
-    if (!duration++)
-      peakPosition = position;
-  }
-  return {plan.alignedBound, plan.copiedBytes, duration};
+  LivePeak live = findLivePeak(plan, order.size());
+  peakPosition = live.first;
+  return {plan.alignedBound, plan.copiedBytes, live.positions};
 }
 
 bool Scheduler::consider(const NodeOrder &order) {

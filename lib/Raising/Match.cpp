@@ -19,10 +19,15 @@ Value raising::stripReshapes(Value value) {
   return value;
 }
 
-std::optional<double> raising::splatOf(Value value) {
+Value raising::stripReshapesAndBroadcasts(Value value) {
   value = stripReshapes(value);
   while (auto broadcast = value.getDefiningOp<graph::BroadcastOp>())
     value = stripReshapes(broadcast.getInput());
+  return value;
+}
+
+std::optional<double> raising::splatOf(Value value) {
+  value = stripReshapesAndBroadcasts(value);
   SplatElementsAttr splat;
   if (!matchPattern(value, m_Constant(&splat)) ||
       !isa<FloatType>(splat.getElementType()))

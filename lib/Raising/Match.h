@@ -16,6 +16,9 @@ inline mlir::RankedTensorType tensorOf(mlir::Value value) {
 /// The value that `value` is a reshape of.
 mlir::Value stripReshapes(mlir::Value value);
 
+/// The value that `value` is a reshape or broadcast of.
+mlir::Value stripReshapesAndBroadcasts(mlir::Value value);
+
 /// The element of a float constant that is the same everywhere, also broadcast
 /// or reshaped.
 std::optional<double> splatOf(mlir::Value value);

@@ -105,17 +105,6 @@ static bool isScaled(Operation *op, Value value, double kept) {
          });
 }
 
-/// Whether `value` is the mask `mask`, or a broadcast of it.
-static bool isMask(Value value, Value mask) {
-  auto rootOf = [](Value v) {
-    v = stripReshapes(v);
-    while (auto broadcast = v.getDefiningOp<graph::BroadcastOp>())
-      v = stripReshapes(broadcast.getInput());
-    return v;
-  };
-  return rootOf(value) == rootOf(mask);
-}
-
 /// mask / kept; x * mask / kept; (x / kept) * mask.
 static std::optional<ScaledUse> matchUse(Operation *user, Value mask,
                                          double kept) {
@@ -125,7 +114,8 @@ static std::optional<ScaledUse> matchUse(Operation *user, Value mask,
   if (!product || product.getLhs() == product.getRhs())
     return std::nullopt;
   Value x = product.getLhs() == mask ? product.getRhs() : product.getLhs();
-  if (isMask(x, mask))
+  // A mask times itself.
+  if (stripReshapesAndBroadcasts(x) == stripReshapesAndBroadcasts(mask))
     return std::nullopt;
   if (Operation *next = onlyUser(product);
       next && isScaled(next, product.getResult(), kept))

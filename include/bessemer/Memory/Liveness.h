@@ -61,6 +61,17 @@ struct StoragePlan {
 /// a work buffer of its own.
 StoragePlan planStorage(const MemoryProblem &problem, const NodeOrder &order);
 
+/// Where the most bytes of work buffers are live, with sizes rounded up.
+struct LivePeak {
+  int64_t bytes = 0;
+  /// At how many positions, and the first of them.
+  int64_t positions = 0;
+  int64_t first = 0;
+};
+
+/// Looks at the positions below `end`.
+LivePeak findLivePeak(const StoragePlan &plan, int64_t end);
+
 } // namespace bessemer
 
 #endif // BESSEMER_MEMORY_LIVENESS_H

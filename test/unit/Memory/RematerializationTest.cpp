@@ -82,9 +82,8 @@ void runToTheEnd(Rematerializer &plan) {
   }
 }
 
-TEST(Rematerialization, OneLargeValue) {
-  // x -> a (1024) -> b (64) -> c (2048, from b) -> d (64, from c) -> e (a, d).
-  // At c: a + b + c = 3136; without a: c + b = 2112, at e a and d: 1088+64.
+/// A large value that lies idle while a larger one is there.
+MemoryProblem makeOneIdle() {
   ProblemBuilder b;
   unsigned x = b.input(64);
   unsigned a = b.node({x}, 1024);
@@ -92,7 +91,29 @@ TEST(Rematerialization, OneLargeValue) {
   unsigned c = b.node({v}, 2048);
   unsigned d = b.node({c}, 64);
   b.output(b.node({a, d}, 64), 0);
-  Rematerializer plan(b.problem, equalCosts(b.problem));
+  return b.problem;
+}
+
+/// Two such values, of which the first costs 100 and all else 1.
+Rematerializer makeDearAndCheap() {
+  ProblemBuilder b;
+  unsigned x = b.input(64);
+  unsigned dear = b.node({x}, 1024);
+  unsigned cheap = b.node({x}, 1024);
+  unsigned v = b.node({dear, cheap}, 64);
+  unsigned c = b.node({v}, 2048);
+  unsigned d = b.node({c}, 64);
+  b.output(b.node({dear, cheap, d}, 64), 0);
+  std::vector<Cost> costs = equalCosts(b.problem);
+  costs[0] = 100;
+  return Rematerializer(b.problem, costs);
+}
+
+TEST(Rematerialization, OneLargeValue) {
+  // x -> a (1024) -> b (64) -> c (2048, from b) -> d (64, from c) -> e (a, d).
+  // At c: a + b + c = 3136; without a: c + b = 2112, at e a and d: 1088+64.
+  MemoryProblem problem = makeOneIdle();
+  Rematerializer plan(problem, equalCosts(problem));
   EXPECT_EQ(plan.getBound(), 1024 + 64 + 2048);
   ASSERT_TRUE(plan.step());
   EXPECT_EQ(plan.getBound(), 64 + 2048);
@@ -103,47 +124,21 @@ TEST(Rematerialization, OneLargeValue) {
 }
 
 TEST(Rematerialization, WhatMustNotBeRepeatedIsKept) {
-  ProblemBuilder b;
-  unsigned x = b.input(64);
-  unsigned a = b.node({x}, 1024);
-  unsigned v = b.node({a}, 64);
-  unsigned c = b.node({v}, 2048);
-  unsigned d = b.node({c}, 64);
-  b.output(b.node({a, d}, 64), 0);
-  std::vector<Cost> costs = equalCosts(b.problem);
+  MemoryProblem problem = makeOneIdle();
+  std::vector<Cost> costs = equalCosts(problem);
   costs[0] = std::nullopt;
-  EXPECT_FALSE(Rematerializer(b.problem, costs).step());
+  EXPECT_FALSE(Rematerializer(problem, costs).step());
 }
 
 TEST(Rematerialization, TheCheaperOfTwoIsRepeated) {
-  ProblemBuilder b;
-  unsigned x = b.input(64);
-  unsigned dear = b.node({x}, 1024);
-  unsigned cheap = b.node({x}, 1024);
-  unsigned v = b.node({dear, cheap}, 64);
-  unsigned c = b.node({v}, 2048);
-  unsigned d = b.node({c}, 64);
-  b.output(b.node({dear, cheap, d}, 64), 0);
-  std::vector<Cost> costs = equalCosts(b.problem);
-  costs[0] = 100;
-  Rematerializer plan(b.problem, costs);
+  Rematerializer plan = makeDearAndCheap();
   ASSERT_TRUE(plan.step());
   EXPECT_EQ(plan.getOrigins(), (std::vector<unsigned>{0, 1, 2, 3, 4, 1, 5}));
 }
 
 TEST(Rematerialization, StaysBelowACost) {
   // Both free 1024 bytes at the peak; only the second is cheap enough.
-  ProblemBuilder b;
-  unsigned x = b.input(64);
-  unsigned dear = b.node({x}, 1024);
-  unsigned cheap = b.node({x}, 1024);
-  unsigned v = b.node({dear, cheap}, 64);
-  unsigned c = b.node({v}, 2048);
-  unsigned d = b.node({c}, 64);
-  b.output(b.node({dear, cheap, d}, 64), 0);
-  std::vector<Cost> costs = equalCosts(b.problem);
-  costs[0] = 100;
-  Rematerializer plan(b.problem, costs);
+  Rematerializer plan = makeDearAndCheap();
   EXPECT_FALSE(plan.step(0.5));
   EXPECT_TRUE(plan.step(99));
   EXPECT_EQ(plan.getRepeatedCost(), 1);
