@@ -63,14 +63,17 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{e.add(scaled, e.broadcast(getBias(), type, {1}))};
 }
 
-/// The sum of `value` over `dims`, accumulated in f64 and rounded once.
-static Value sumInDouble(Emitter &e, Value value, ArrayRef<int64_t> dims) {
+static Value toDouble(Emitter &e, Value value) {
   RankedTensorType type = e.typeOf(value);
   Type f64 = e.builder.getF64Type();
-  Value wide = value;
-  if (type.getElementType() != f64)
-    wide = arith::ExtFOp::create(e.builder, e.loc, type.clone(f64), value);
-  return e.reduce(ReduceKind::Sum, wide, dims);
+  if (type.getElementType() == f64)
+    return value;
+  return arith::ExtFOp::create(e.builder, e.loc, type.clone(f64), value);
+}
+
+/// The sum of `value` over `dims`, accumulated in f64.
+static Value sumInDouble(Emitter &e, Value value, ArrayRef<int64_t> dims) {
+  return e.reduce(ReduceKind::Sum, toDouble(e, value), dims);
 }
 
 /// `value` rounded to the element type of `type`.
@@ -80,6 +83,13 @@ static Value roundTo(Emitter &e, RankedTensorType type, Value value) {
     return value;
   return arith::TruncFOp::create(e.builder, e.loc,
                                  wide.clone(type.getElementType()), value);
+}
+
+/// 1 / sqrt(variance + epsilon), rounded once.
+static Value inverseDeviationInDouble(Emitter &e, Value variance,
+                                      double epsilon) {
+  return roundTo(e, e.typeOf(variance),
+                 inverseDeviation(e, toDouble(e, variance), epsilon));
 }
 
 // Rounded where PyTorch's CPU kernel rounds (aten/src/ATen/native/
@@ -99,13 +109,8 @@ FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
   Value squares =
       roundTo(e, type, sumInDouble(e, e.mul(centred, centred), dims));
   Value variance = e.div(squares, e.like(squares, count));
-  Value wide = variance;
-  if (!type.getElementType().isF64())
-    wide = arith::ExtFOp::create(builder, getLoc(),
-                                 e.typeOf(variance).clone(builder.getF64Type()),
-                                 variance);
-  Value inverse = roundTo(
-      e, type, inverseDeviation(e, wide, getEpsilon().convertToDouble()));
+  Value inverse =
+      inverseDeviationInDouble(e, variance, getEpsilon().convertToDouble());
   Value factor = e.mul(inverse, getScale());
   Value shift =
       math::FmaOp::create(builder, getLoc(), e.neg(mean), factor, getBias());
@@ -115,26 +120,31 @@ FailureOr<SmallVector<Value>> BatchNormTrainOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{y, mean, variance};
 }
 
+// Rounded as PyTorch's CPU kernel does it (aten/src/ATen/native/cpu/
+// batch_norm_kernel.cpp), but for the sums, of which PyTorch takes those over
+// one image in f32.
 FailureOr<SmallVector<Value>> BatchNormGradOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = e.typeOf(getX());
   SmallVector<int64_t> dims = e.otherDims(type.getRank(), {1});
   double count =
       static_cast<double>(type.getNumElements()) / type.getDimSize(1);
-  Value inverse =
-      inverseDeviation(e, getVariance(), getEpsilon().convertToDouble());
+  Value inverse = inverseDeviationInDouble(e, getVariance(),
+                                           getEpsilon().convertToDouble());
   Value centred = e.sub(getX(), e.broadcast(getMean(), type, {1}));
-  Value normal = e.mul(centred, e.broadcast(inverse, type, {1}));
-  Value dbias = e.reduce(ReduceKind::Sum, getDy(), dims);
-  Value dscale = e.reduce(ReduceKind::Sum, e.mul(getDy(), normal), dims);
-  // dx = factor (dy - dbias / n - normal dscale / n)
-  Value factor = e.mul(getScale(), inverse);
-  Value meanBias = e.div(dbias, e.like(dbias, count));
-  Value meanScale = e.div(dscale, e.like(dscale, count));
-  Value inner = e.sub(getDy(), e.broadcast(meanBias, type, {1}));
-  inner = e.sub(inner, e.mul(normal, e.broadcast(meanScale, type, {1})));
-  Value dx = e.mul(e.broadcast(factor, type, {1}), inner);
-  return SmallVector<Value>{dx, dscale, dbias};
+  Value sum = sumInDouble(e, getDy(), dims);
+  Value product = sumInDouble(e, e.mul(centred, getDy()), dims);
+  Value dscale = roundTo(e, type, e.mul(product, toDouble(e, inverse)));
+  // dx = (dy - sum / n - centred product inverse^2 / n) inverse scale
+  Value meanDy = roundTo(e, type, e.div(sum, e.like(sum, count)));
+  Value slope = e.mul(e.mul(roundTo(e, type, product), inverse), inverse);
+  slope = e.div(slope, e.like(slope, count));
+  Value inner = math::FmaOp::create(
+      builder, getLoc(), e.neg(centred), e.broadcast(slope, type, {1}),
+      e.sub(getDy(), e.broadcast(meanDy, type, {1})));
+  Value dx = e.mul(e.mul(inner, e.broadcast(inverse, type, {1})),
+                   e.broadcast(getScale(), type, {1}));
+  return SmallVector<Value>{dx, dscale, roundTo(e, type, sum)};
 }
 
 //===----------------------------------------------------------------------===//
