@@ -113,6 +113,21 @@ LogicalResult ProgramEmitter::addKernels() {
   return success();
 }
 
+static std::unique_ptr<format::ValueRangeT>
+formatRange(graph::InputRangeAttr range) {
+  auto result = std::make_unique<format::ValueRangeT>();
+  result->meaning = range.getMeaning().str();
+  result->least = range.getLeast();
+  result->most = range.getMost();
+  result->exempt.assign(range.getExempt().begin(), range.getExempt().end());
+  if (ArrayRef<int64_t> part = range.getPart(); !part.empty()) {
+    result->dim = part[0];
+    result->begin = part[1];
+    result->end = part[2];
+  }
+  return result;
+}
+
 FailureOr<std::vector<std::unique_ptr<format::ValueT>>>
 ProgramEmitter::readValues(ProgramOp op, ArrayAttr values) {
   std::vector<std::unique_ptr<format::ValueT>> result;
@@ -126,6 +141,9 @@ ProgramEmitter::readValues(ProgramOp op, ArrayAttr values) {
     auto value = std::make_unique<format::ValueT>();
     value->name = entry.getAs<StringAttr>("name").str();
     value->type = formatTensorType(type);
+    if (auto ranges = entry.getAs<ArrayAttr>("ranges"))
+      for (auto range : ranges.getAsRange<graph::InputRangeAttr>())
+        value->ranges.push_back(formatRange(range));
     result.push_back(std::move(value));
   }
   return std::move(result);

@@ -33,6 +33,7 @@ wrapKnown(NodeImport &n, ArrayRef<int64_t> indices, int64_t size) {
 }
 
 static Value wrap(NodeImport &n, Value indices, int64_t size) {
+  n.boundIndices(indices, size);
   Value isNegative =
       arith::CmpIOp::create(n.builder, n.loc, arith::CmpIPredicate::slt,
                             indices, n.splatLike(indices, 0));

@@ -148,6 +148,9 @@ public:
                                                   llvm::StringRef what);
   /// Fails unless a tensor of these sizes can be made.
   llvm::LogicalResult requireSizes(llvm::ArrayRef<int64_t> shape);
+  /// Notes that `indices` must be in [-size, size) at the input that they come
+  /// from; not where they are computed, as what is wrong then is not known.
+  void boundIndices(mlir::Value indices, int64_t size);
   mlir::Value splatLike(mlir::Value like, double value);
   /// A reshape, from before earlier reshapes of the same value.
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);

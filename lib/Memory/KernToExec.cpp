@@ -376,21 +376,28 @@ void ProgramWriter::makeCommand(const Level &level, size_t nodeIndex) {
                          text, values);
 }
 
-/// Names and types of arguments or results; those without a name in the IR are
-/// numbered.
+/// Names and types of arguments or results, and what integers must be; those
+/// without a name in the IR are numbered.
 static ArrayAttr valuesOf(OpBuilder &builder, TypeRange types,
-                          function_ref<StringAttr(unsigned)> nameOf,
+                          function_ref<DictionaryAttr(unsigned)> attributesOf,
                           StringRef prefix) {
   SmallVector<Attribute> values;
   for (auto [index, type] : llvm::enumerate(types)) {
     if (!isa<RankedTensorType>(type))
       continue;
-    StringAttr name = nameOf(index);
+    DictionaryAttr attributes = attributesOf(index);
+    auto get = [&](StringRef key) {
+      return attributes ? attributes.get(key) : Attribute();
+    };
+    Attribute name = get(graph::kNameAttr);
     if (!name)
       name = builder.getStringAttr(prefix + Twine(index));
-    values.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("name", name),
-         builder.getNamedAttr("type", TypeAttr::get(type))}));
+    SmallVector<NamedAttribute> value = {
+        builder.getNamedAttr("name", name),
+        builder.getNamedAttr("type", TypeAttr::get(type))};
+    if (Attribute ranges = get(graph::kRangesAttr))
+      value.push_back(builder.getNamedAttr("ranges", ranges));
+    values.push_back(builder.getDictionaryAttr(value));
   }
   return builder.getArrayAttr(values);
 }
@@ -433,16 +440,10 @@ struct KernToExec : bessemer::impl::KernToExecBase<KernToExec> {
         builder, function.getLoc(), function.getSymName(),
         valuesOf(
             builder, function.getArgumentTypes(),
-            [&](unsigned i) {
-              return function.getArgAttrOfType<StringAttr>(i, graph::kNameAttr);
-            },
-            "arg"),
+            [&](unsigned i) { return function.getArgAttrDict(i); }, "arg"),
         valuesOf(
             builder, function.getResultTypes(),
-            [&](unsigned i) {
-              return function.getResultAttrOfType<StringAttr>(i,
-                                                              graph::kNameAttr);
-            },
+            [&](unsigned i) { return function.getResultAttrDict(i); },
             "result"));
     program.getBody().emplaceBlock();
     OpBuilder kernelBuilder(program);

@@ -38,6 +38,7 @@ private:
   };
 
   LogicalResult splitArguments();
+  void dropRangesOfRows(BlockArgument argument);
   bool isBatch(BlockArgument argument) {
     return static_cast<bool>(
         function.getArgAttr(argument.getArgNumber(), graph::kBatchAttr));
@@ -140,6 +141,19 @@ static LogicalResult requireIndependentParts(BlockArgument argument) {
   return success();
 }
 
+/// Forgets what some rows of a micro-batch must be.
+void Accumulation::dropRangesOfRows(BlockArgument argument) {
+  unsigned index = argument.getArgNumber();
+  auto ranges = function.getArgAttrOfType<ArrayAttr>(index, graph::kRangesAttr);
+  if (!ranges)
+    return;
+  SmallVector<Attribute> kept;
+  for (auto range : ranges.getAsRange<graph::InputRangeAttr>())
+    if (range.getPart().empty() || range.getPart().front() != 0)
+      kept.push_back(range);
+  function.setArgAttr(index, graph::kRangesAttr, builder.getArrayAttr(kept));
+}
+
 /// Arguments get the shape of the whole batch, labels too; what is not marked
 /// belongs to all micro-batches.
 LogicalResult Accumulation::splitArguments() {
@@ -170,6 +184,7 @@ LogicalResult Accumulation::splitArguments() {
     whole[0] *= count;
     parts.insert(parts.begin(), count);
     argument.setType(type.clone(whole));
+    dropRangesOfRows(argument);
     types.push_back(argument.getType());
     split[argument] = graph::buildReshape(builder, loc, argument, parts);
   }

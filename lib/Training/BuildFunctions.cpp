@@ -74,6 +74,7 @@ private:
   std::unique_ptr<Loss> loss;
   unsigned output = 0;
   RankedTensorType labelsType;
+  graph::InputRangeAttr labelsRange;
   SmallVector<llvm::GlobPattern> freeze;
 };
 
@@ -130,6 +131,7 @@ LogicalResult FunctionBuilder::findLabelsType() {
   if (failed(labels))
     return failure();
   labelsType = *labels;
+  labelsRange = loss->getLabelsRange(type);
   return success();
 }
 
@@ -240,7 +242,10 @@ FunctionBuilder::cloneModel(StringRef name, Mode mode, bool withLabels) {
   unsigned inputs = types.size();
   if (withLabels) {
     types.push_back(labelsType);
-    attributes.push_back(namedAttr(builder, "labels"));
+    NamedAttrList named(namedAttr(builder, "labels"));
+    if (labelsRange)
+      named.append(graph::kRangesAttr, builder.getArrayAttr(labelsRange));
+    attributes.push_back(named.getDictionary(builder.getContext()));
     locations.push_back(model.getLoc());
   }
   types.push_back(graph::StepType::get(builder.getContext()));

@@ -97,31 +97,11 @@ class Session:
         # ascontiguousarray would make a scalar one-dimensional.
         return array if array.flags.c_contiguous else array.copy(order="C")
 
-    def _check_labels(self, function, labels):
-        """Class labels outside the classes would train on nonsense."""
-        settings = self.program.settings
-        if settings.get("loss") not in ("cross_entropy", "nll") or not labels.size:
-            return
-        counted = labels[labels != int(settings.get("ignore_index", -100))]
-        classes = self._classes()
-        if counted.size and (counted.min() < 0 or counted.max() >= classes):
-            wrong = counted[(counted < 0) | (counted >= classes)][0]
-            raise Error(f"{function}: labels: expected classes 0 to {classes - 1}, got {wrong}")
-
-    def _classes(self):
-        """Number of classes: the class axis of the prediction."""
-        settings, outputs = self.program.settings, self._functions["predict"]["outputs"]
-        shape = outputs[settings.get("output_name", next(iter(outputs)))][1]
-        default = len(shape) - 1 if len(shape) == 3 else 1
-        return shape[int(settings.get("class_axis", default))]
-
     def _feeds(self, function, feeds):
         if not hasattr(feeds, "items"):
             raise Error(f"{function}: expected a mapping of input names to arrays, got {type(feeds).__name__}")
         arrays = {name: self._array(function, name, value)
                   for name, value in feeds.items()}
-        if "labels" in arrays:
-            self._check_labels(function, arrays["labels"])
         missing = [name for name in self._signature(function)["inputs"]
                    if name not in arrays]
         if missing:
@@ -165,6 +145,8 @@ class Session:
         if len(set(rows.values())) > 1:
             raise Error(f"{function}: inputs have different numbers of rows: "
                         + ", ".join(f"{n} {c}" for n, c in rows.items()))
+        for name, array in arrays.items():
+            self._core.check_ranges(function, name, array)
         total = next(iter(rows.values()), 1)
         batch = next((inputs[name][1][0] for name in rows), 1)
         for start in range(0, total, batch):

@@ -225,6 +225,12 @@ NB_MODULE(_core, m) {
                   nb::rv_policy::take_ownership)
       .def("run", &run, "function"_a, "feeds"_a, "step"_a, "seed"_a,
            "learning_rate"_a, "valid_rows"_a)
+      .def("check_ranges",
+           [](const Session &session, const std::string &function,
+              const std::string &name, InputArray array) {
+             std::vector<int64_t> shape;
+             check(session.checkRanges(function, {name, viewOf(array, shape)}));
+           })
       .def("output",
            [](nb::handle self, const std::string &function,
               const std::string &name) {

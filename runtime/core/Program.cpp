@@ -38,6 +38,17 @@ void describe(Program::Impl &impl) {
   auto values = [](auto *from, std::vector<ValueInfo> &to) {
     forEach(from, [&](const format::Value &value) {
       to.push_back({text(value.name()), typeOf(*value.type())});
+      forEach(value.ranges(), [&](const format::ValueRange &range) {
+        ValueRange &info = to.back().ranges.emplace_back();
+        info.meaning = text(range.meaning());
+        info.least = range.least();
+        info.most = range.most();
+        if (range.exempt())
+          info.exempt.assign(range.exempt()->begin(), range.exempt()->end());
+        info.dim = range.dim();
+        info.begin = range.begin();
+        info.end = range.end();
+      });
     });
   };
   forEach(table.functions(), [&](const format::Function &function) {

@@ -22,6 +22,8 @@ struct Session::Impl {
   }
   Expected<size_t> findFunction(std::string_view name) const;
   Expected<size_t> findState(std::string_view name) const;
+  Status checkRanges(std::string_view function, const ValueInfo &input,
+                     const TensorView &value);
   Status match(const FunctionInfo &function,
                std::span<const NamedTensor> given);
 };
@@ -60,6 +62,17 @@ Expected<size_t> Session::Impl::findState(std::string_view name) const {
                               std::string(name) + "'");
 }
 
+Status Session::Impl::checkRanges(std::string_view function,
+                                  const ValueInfo &input,
+                                  const TensorView &value) {
+  auto wrong = findOutOfRange(input, value);
+  if (!wrong)
+    return {};
+  return callError(function, "input '" + input.name + "'" +
+                                 positionText(wrong->element, value.shape) +
+                                 ": " + wrong->range->mismatch(wrong->value));
+}
+
 Status Session::Impl::match(const FunctionInfo &function,
                             std::span<const NamedTensor> given) {
   size_t matched = 0;
@@ -85,6 +98,7 @@ Status Session::Impl::match(const FunctionInfo &function,
     if (!found->tensor.data && input.type.byteSize())
       return callError(function.name,
                        "input '" + input.name + "': its data is null");
+    BESSEMER_RETURN_IF_ERROR(checkRanges(function.name, input, found->tensor));
     inputs[i] = found->tensor.data;
   }
   if (matched == given.size())
@@ -134,6 +148,18 @@ Status Session::run(std::string_view function,
       step);
 } catch (const std::bad_alloc &) {
   return Status::internal("out of memory");
+}
+
+Status Session::checkRanges(std::string_view function,
+                            const NamedTensor &value) const {
+  auto index = implementation->findFunction(function);
+  if (!index)
+    return index.status();
+  for (const ValueInfo &input : functions()[*index].inputs)
+    if (input.name == value.name &&
+        input.type.shape.size() == value.tensor.shape.size())
+      return implementation->checkRanges(function, input, value.tensor);
+  return {};
 }
 
 Expected<TensorView> Session::output(std::string_view function,

@@ -24,7 +24,10 @@ bool alignedType(const format::TensorType *type) {
 }
 
 bool alignedValue(const format::Value &value) {
-  return alignedType(value.type());
+  return alignedType(value.type()) &&
+         all(value.ranges(), [](const format::ValueRange &range) {
+           return aligned(range.exempt());
+         });
 }
 
 bool alignedCommand(const format::Command &command) {

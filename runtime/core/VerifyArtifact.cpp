@@ -185,6 +185,19 @@ Status Checker::checkStates() const {
   return {};
 }
 
+/// Whether the range is about elements that a tensor of the type has.
+static bool isRangeOf(const format::ValueRange &range,
+                      const format::TensorType &type) {
+  if (type.element() != format::ElementType::i32 &&
+      type.element() != format::ElementType::i64)
+    return false;
+  if (range.dim() == -1)
+    return true;
+  return range.dim() >= 0 && uint64_t(range.dim()) < sizeOf(type.shape()) &&
+         range.begin() >= 0 && range.begin() <= range.end() &&
+         range.end() <= type.shape()->Get(unsigned(range.dim()));
+}
+
 Status Checker::checkValues(
     const std::string &where,
     const flatbuffers::Vector<flatbuffers::Offset<format::Value>> *values)
@@ -199,6 +212,10 @@ Status Checker::checkValues(
     if (!tensorBytes(value.type(), bytes))
       return fail(what, "a valid tensor type",
                   "an unknown element type or an impossible shape");
+    for (size_t r = 0; r < sizeOf(value.ranges()); ++r)
+      if (!isRangeOf(*value.ranges()->Get(r), *value.type()))
+        return fail(what, "ranges of parts of an i32 or i64 tensor",
+                    "range " + std::to_string(r) + " of something else");
   }
   return {};
 }

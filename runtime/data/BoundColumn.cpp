@@ -144,28 +144,27 @@ std::string BoundColumn::describe() const {
   return text;
 }
 
-Status BoundColumn::checkClasses(int64_t classes, int64_t ignoreIndex) const {
-  if (isFloat(target.type.element))
+Status BoundColumn::checkRanges() const {
+  if (target.ranges.empty())
     return {};
   TensorType rowType = target.type;
   rowType.shape[0] = 1;
-  std::vector<int64_t> buffer(rowType.elementCount());
-  // Labels are i64 or i32; convert as training would, then look.
+  // Aligned for any integer.
+  std::vector<int64_t> buffer(rowType.byteSize() / sizeof(int64_t) + 1);
+  // As training will see it.
   for (int64_t row = 0; row < rows(); ++row) {
     BESSEMER_RETURN_IF_ERROR(
         copyRow(row, reinterpret_cast<std::byte *>(buffer.data())));
-    for (size_t i = 0; i < rowType.elementCount(); ++i) {
-      int64_t label = buffer[i];
-      if (target.type.element == ElementType::I32)
-        label = reinterpret_cast<const int32_t *>(buffer.data())[i];
-      else if (target.type.element != ElementType::I64)
-        return {};
-      if (label != ignoreIndex && (label < 0 || label >= classes))
-        return Status::invalidInput(
-            "data column '" + column + "', row " + std::to_string(row) +
-            ": expected a label in [0, " + std::to_string(classes) + "), got " +
-            std::to_string(label));
-    }
+    auto wrong = findOutOfRange(target, {rowType, buffer.data()});
+    if (!wrong)
+      continue;
+    std::string at = "row " + std::to_string(row);
+    if (rowType.shape.size() > 1)
+      at += " at " +
+            positionText(wrong->element, std::span(rowType.shape).subspan(1));
+    return Status::invalidInput("data column '" + column + "', " + at +
+                                " for input '" + target.name +
+                                "': " + wrong->range->mismatch(wrong->value));
   }
   return {};
 }

@@ -37,8 +37,8 @@ public:
   Status copyRow(int64_t row, std::byte *to) const;
   std::string describe() const;
 
-  /// Checks that integer labels lie in [0, classes) or are `ignoreIndex`.
-  Status checkClasses(int64_t classes, int64_t ignoreIndex) const;
+  /// Checks all rows against the input's ranges.
+  Status checkRanges() const;
 
 private:
   BoundColumn() = default;

@@ -154,12 +154,9 @@ BoundData::bind(const DataSet &data, std::span<const ValueInfo> inputs,
                                   names->front() + "' has " +
                                   std::to_string(bound->rowCount));
     bound->rowCount = rows;
-    if (labels && options.classes) {
-      BESSEMER_RETURN_IF_ERROR(
-          (*column)->checkClasses(*options.classes, options.ignoreIndex));
+    BESSEMER_RETURN_IF_ERROR((*column)->checkRanges());
+    if (labels && !input.ranges.empty())
       bound->labels = i;
-      bound->ignoreIndex = options.ignoreIndex;
-    }
     bound->values.push_back(input);
     bound->columns.push_back(*std::move(column));
   }
@@ -181,9 +178,11 @@ bool BoundData::ignoresAll(std::span<const NamedTensor> batch) const {
   if (!labels)
     return false;
   const TensorView &view = batch[*labels].tensor;
+  const std::vector<int64_t> &ignored = values[*labels].ranges.front().exempt;
   auto all = [&]<typename T>(std::span<const T> elements) {
-    return std::all_of(elements.begin(), elements.end(),
-                       [&](T label) { return label == ignoreIndex; });
+    return std::all_of(elements.begin(), elements.end(), [&](T label) {
+      return std::find(ignored.begin(), ignored.end(), label) != ignored.end();
+    });
   };
   if (view.type == ElementType::I64)
     return all(view.elements<int64_t>());

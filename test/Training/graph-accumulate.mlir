@@ -68,3 +68,23 @@ func.func @train_step(%x: tensor<3x2x4xf32> {graph.name = "x", graph.batch}, %st
   %count = arith.constant dense<3.0> : tensor<f32>
   return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<4xf32>
 }
+
+// -----
+
+// Ranges hold for every micro-batch, but which rows of one are meant says
+// nothing of the whole.
+
+graph.state @w parameter trainable : tensor<4xf32> = dense<0.1> : tensor<4xf32>
+
+// CHECK-LABEL: func.func @train_step
+// CHECK-SAME: tensor<12x4xi64> {graph.batch, graph.name = "ids", graph.ranges = [#graph.input_range<"an index", -4 to 3>, #graph.input_range<"an index", -2 to 1 in[1, 0, 2]>]}
+func.func @train_step(%ids: tensor<3x4xi64> {graph.name = "ids", graph.batch, graph.ranges = [#graph.input_range<"an index", -4 to 3>, #graph.input_range<"an index", -1 to 0 in [0, 1, 2]>, #graph.input_range<"an index", -2 to 1 in [1, 0, 2]>]}, %step: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count}, tensor<4xf32> {graph.gradient = @w}) {
+  %w = graph.read @w : tensor<4xf32>
+  %x = arith.sitofp %ids : tensor<3x4xi64> to tensor<3x4xf32>
+  %s = graph.reduce sum %x dims = [0] : tensor<3x4xf32> -> tensor<4xf32>
+  %sum = graph.reduce sum %s dims = [0] : tensor<4xf32> -> tensor<f32>
+  %count = arith.constant dense<3.0> : tensor<f32>
+  %loss = arith.divf %sum, %count : tensor<f32>
+  %g = arith.mulf %s, %w : tensor<4xf32>
+  return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<4xf32>
+}

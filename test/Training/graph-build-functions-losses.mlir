@@ -16,7 +16,7 @@
 // MSE: arith.divf %[[SUM]], %[[N]]
 
 // NLL-LABEL: func.func @train_step(
-// NLL-SAME: tensor<4xi64> {graph.name = "labels"}
+// NLL-SAME: tensor<4xi64> {graph.name = "labels", graph.ranges = [#graph.input_range<"a label", 0 to 2 or[-100]>]}
 // NLL-NOT: graph.cross_entropy
 // NLL: %[[INDEX:.*]] = graph.iota dim = 1 : tensor<4x3xi64>
 // NLL: arith.cmpi eq, %[[INDEX]]
@@ -40,7 +40,7 @@
 // OUTPUT: return %[[LOSS]]
 
 // AXIS-LABEL: func.func @train_step(
-// AXIS-SAME: tensor<2x3xi64> {graph.name = "labels"}
+// AXIS-SAME: tensor<2x3xi64> {graph.name = "labels", graph.ranges = [#graph.input_range<"a label", 0 to 1 or[-100]>]}
 // AXIS: graph.transpose %{{.*}} permutation = [0, 2, 1]
 // AXIS: graph.cross_entropy %{{.*}} (tensor<6x2xf32>, tensor<6xi64>)
 

@@ -12,7 +12,7 @@
 // CHECK: return %[[P]]
 
 // CHECK-LABEL: func.func @eval_step(
-// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {graph.name = "x"}, %[[L:.*]]: tensor<4xi64> {graph.name = "labels"},
+// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {graph.name = "x"}, %[[L:.*]]: tensor<4xi64> {graph.name = "labels", graph.ranges = [#graph.input_range<"a label", 0 to 2 or[-100]>]},
 // CHECK-SAME: %[[STEP:[a-z0-9]+]]: !graph.step
 // CHECK-SAME: -> (tensor<f32> {graph.name = "loss_sum"}, tensor<f32> {graph.name = "count"},
 // CHECK-SAME: tensor<f32> {graph.name = "correct"})
@@ -24,7 +24,7 @@
 // CHECK: arith.cmpi slt, %[[ROWS]]
 
 // CHECK-LABEL: func.func @train_step(
-// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {graph.name = "x"}, %[[L:.*]]: tensor<4xi64> {graph.name = "labels"},
+// CHECK-SAME: %[[X:.*]]: tensor<4x3xf32> {graph.name = "x"}, %[[L:.*]]: tensor<4xi64> {graph.name = "labels", graph.ranges = [#graph.input_range<"a label", 0 to 2 or[-100]>]},
 // CHECK-SAME: %{{.*}}: !graph.step) -> (tensor<f32> {graph.name = "loss"})
 // CHECK: %[[ROW:.*]], %{{.*}} = graph.cross_entropy
 // A label that is no class makes the loss not a number.

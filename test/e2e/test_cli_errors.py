@@ -114,7 +114,7 @@ def test_data_that_does_not_fit(cli, files):
     expect(cli(*train, f"x={files}/x.npy,labels={files}/d.npz:labels"), INPUT, "20 rows", "6")
     expect(cli(*train, f"x={files}/d.npz"), INPUT, "expected one array", "labels")
     expect(cli(*train, f"x={files}/d.npz:z"), INPUT, "no array 'z'")
-    expect(cli(*train, files / "strange.npz"), INPUT, "expected a label in [0, 5)")
+    expect(cli(*train, files / "strange.npz"), INPUT, "expected a label in [0, 4] or -100")
     expect(cli(*train, files / "d.npz", "--map", "z=x"), INPUT, "no input 'z'")
     expect(cli(*train, files / "d.npz", "--map", "x=z"), INPUT, "no data column 'z'")
     expect(cli(*train, files / "d.npz", "--mean", "1,2"), INPUT, "mean")

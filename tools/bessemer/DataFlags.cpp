@@ -39,29 +39,6 @@ std::span<const Flag> normalizationFlags() {
 }
 std::span<const Flag> deviceFlags() { return device; }
 
-std::optional<int64_t> classesOf(const Program &program) {
-  std::optional<std::string_view> loss = program.setting("loss");
-  const FunctionInfo *predict = program.function("predict");
-  if (!loss || (*loss != "cross_entropy" && *loss != "nll") || !predict ||
-      predict->outputs.empty())
-    return std::nullopt;
-  const ValueInfo *logits = &predict->outputs.front();
-  if (std::optional<std::string_view> name = program.setting("output_name"))
-    for (const ValueInfo &output : predict->outputs)
-      if (output.name == *name)
-        logits = &output;
-  const std::vector<int64_t> &shape = logits->type.shape;
-  int64_t rank = static_cast<int64_t>(shape.size());
-  int64_t axis = rank == 3 ? 2 : 1;
-  if (std::optional<std::string_view> given = program.setting("class_axis")) {
-    axis = parseInteger(std::string(*given)).value_or(axis);
-    axis += axis < 0 ? rank : 0;
-  }
-  if (axis < 0 || axis >= rank)
-    return std::nullopt;
-  return shape[static_cast<size_t>(axis)];
-}
-
 Normalization normalizationOf(const Arguments &arguments) {
   return {arguments.number("scale"), arguments.numbers("mean"),
           arguments.numbers("std")};
@@ -104,10 +81,6 @@ bindData(const Arguments &arguments, const char *flag, const Program &program,
   for (const auto &[input, column] : arguments.pairs("map"))
     options.columns[input] = column;
   options.normalization = normalizationOf(arguments);
-  options.classes = classesOf(program);
-  if (std::optional<std::string_view> index = program.setting("ignore_index"))
-    options.ignoreIndex =
-        parseInteger(std::string(*index)).value_or(options.ignoreIndex);
   Expected<std::shared_ptr<const BoundData>> bound =
       BoundData::bind(*data, (*info)->inputs, options);
   if (bound && !quiet)

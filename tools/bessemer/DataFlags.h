@@ -31,9 +31,6 @@ Expected<std::unique_ptr<runtime::Session>>
 createSession(const Arguments &arguments,
               std::shared_ptr<const runtime::Program> program);
 
-/// How many classes a classification loss has, by the output it reads.
-std::optional<int64_t> classesOf(const runtime::Program &program);
-
 /// The function, or an error that lists those there are.
 Expected<const runtime::FunctionInfo *>
 findFunction(const runtime::Program &program, const std::string &name);

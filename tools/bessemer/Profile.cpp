@@ -24,8 +24,8 @@ constexpr Flag flags[] = {
     {"data", FlagKind::List, "FILES",
      "the first batch of these files instead of random numbers"},
     {"below", FlagKind::Integer, "N",
-     "without --data, whole numbers other than labels are drawn from 0 to N-1 "
-     "(2)",
+     "without --data, draw whole numbers other than labels from 0 to N-1 "
+     "(default: all that the model looks up, else 0 and 1)",
      nullptr, 1},
     {"by", FlagKind::Text, "WHAT", "one row per command, or per kernel",
      "command|kernel"},
@@ -182,8 +182,7 @@ Expected<int> run(const Arguments &arguments) {
       return Status::invalidInput("--data: expected rows, got none");
     inputs = (*batch)->inputs;
   } else {
-    synthetic = SyntheticInputs(**function, classesOf(**program),
-                                arguments.integer("below", 2));
+    synthetic = SyntheticInputs(**function, arguments.integer("below"));
     inputs = synthetic.tensors();
   }
 

@@ -65,17 +65,27 @@ void fill(std::vector<std::byte> &bytes, ElementType type, bool labels,
   }
 }
 
+/// Whole numbers of the input are drawn below this one.
+int64_t limitOf(const ValueInfo &input, std::optional<int64_t> below) {
+  if (input.ranges.empty())
+    return below.value_or(2);
+  int64_t limit = std::numeric_limits<int64_t>::max();
+  if (below && input.name != "labels")
+    limit = *below;
+  for (const ValueRange &range : input.ranges)
+    limit = std::min(limit, std::max<int64_t>(range.most, 0) + 1);
+  return limit;
+}
+
 } // namespace
 
 SyntheticInputs::SyntheticInputs(const FunctionInfo &function,
-                                 std::optional<int64_t> classes,
-                                 int64_t below) {
+                                 std::optional<int64_t> below) {
   Engine engine(0);
   for (const ValueInfo &input : function.inputs) {
-    bool labels = input.name == "labels";
     std::vector<std::byte> &bytes = buffers.emplace_back(input.type.byteSize());
-    fill(bytes, input.type.element, labels,
-         labels && classes ? *classes : below, engine);
+    fill(bytes, input.type.element, input.name == "labels",
+         limitOf(input, below), engine);
     views.push_back({input.name, {input.type, bytes.data()}});
   }
 }

@@ -15,9 +15,9 @@ class SyntheticInputs {
 public:
   SyntheticInputs() = default;
   /// Floats are normal, or in [0, 1) for `labels`; whole numbers are in
-  /// [0, below), labels in [0, classes).
+  /// [0, below), and where the input has ranges in all of these.
   SyntheticInputs(const runtime::FunctionInfo &function,
-                  std::optional<int64_t> classes, int64_t below);
+                  std::optional<int64_t> below);
 
   /// Points into this object and into the function.
   std::span<const runtime::NamedTensor> tensors() const { return views; }

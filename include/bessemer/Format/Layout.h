@@ -15,7 +15,7 @@ namespace bessemer::format {
 
 /// A loader takes the same major version and a minor no newer than its own.
 inline constexpr uint32_t versionMajor = 1;
-inline constexpr uint32_t versionMinor = 2;
+inline constexpr uint32_t versionMinor = 3;
 inline constexpr char artifactMagic[8] = {'B', 'E', 'S', 'S',
                                           'E', 'M', 'E', 'R'};
 /// Of blobs in the file, states in their arena, and arenas in memory.

@@ -35,6 +35,12 @@ ClassLoss::getLabelsType(RankedTensorType prediction, ErrorHandler emitError) {
                                IntegerType::get(prediction.getContext(), 64));
 }
 
+graph::InputRangeAttr ClassLoss::getLabelsRange(RankedTensorType prediction) {
+  int64_t classes = prediction.getDimSize(getClassAxis(prediction));
+  return graph::InputRangeAttr::get(prediction.getContext(), "a label", 0,
+                                    classes - 1, ignoreIndex, /*part=*/{});
+}
+
 /// Whether the first largest score of each row is at its label.
 static Value buildCorrect(LossBuilder &b, Value scores, Value labels) {
   auto type = cast<RankedTensorType>(scores.getType());

@@ -38,6 +38,12 @@ public:
   virtual llvm::FailureOr<mlir::RankedTensorType>
   getLabelsType(mlir::RankedTensorType prediction, ErrorHandler emitError) = 0;
 
+  /// What labels must be; null where they may be anything.
+  virtual graph::InputRangeAttr
+  getLabelsRange(mlir::RankedTensorType prediction) {
+    return {};
+  }
+
   /// Builds the loss of every row or element.
   virtual ElementLoss build(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::Value prediction, mlir::Value labels,
@@ -94,6 +100,8 @@ public:
   llvm::FailureOr<mlir::RankedTensorType>
   getLabelsType(mlir::RankedTensorType prediction,
                 ErrorHandler emitError) override;
+  graph::InputRangeAttr
+  getLabelsRange(mlir::RankedTensorType prediction) override;
 
   ElementLoss build(mlir::OpBuilder &builder, mlir::Location loc,
                     mlir::Value prediction, mlir::Value labels,

@@ -169,7 +169,7 @@ TEST_F(Loader, RefusesOtherVersions) {
     return Program::fromBytes(asBytes(bytes), "m.bsm").status().message();
   };
   EXPECT_THAT(withVersion(2, 0),
-              HasSubstr("format version: expected 1.0 to 1.2 (what this "
+              HasSubstr("format version: expected 1.0 to 1.3 (what this "
                         "runtime reads), got 2.0 written by the runtime's "
                         "tests"));
   EXPECT_THAT(withVersion(1, 9), HasSubstr("got 1.9"));
@@ -271,6 +271,36 @@ TEST_F(Loader, RefusesBadFunctionsAndPrograms) {
   program.functions[1]->name = "predict";
   EXPECT_THAT(error(), HasSubstr("function 'eval_step': expected a program "
                                  "for target 'x86-64-v3', got none"));
+}
+
+TEST_F(Loader, RefusesBadRanges) {
+  using bessemer::format::ValueRangeT;
+  auto problemOf = [](Type element, std::vector<int64_t> shape, int64_t dim,
+                      int64_t begin, int64_t end) {
+    TestArtifact artifact;
+    artifact.addFunction("f", {{"x", element, std::move(shape)}}, {});
+    auto range = std::make_unique<ValueRangeT>();
+    range->meaning = "an index";
+    range->dim = dim;
+    range->begin = begin;
+    range->end = end;
+    artifact.program.functions[0]->inputs[0]->ranges.push_back(
+        std::move(range));
+    return Program::fromBytes(asBytes(artifact.pack())).status().message();
+  };
+  EXPECT_EQ(problemOf(Type::i64, {4, 3}, -1, 0, 0), "");
+  EXPECT_EQ(problemOf(Type::i32, {4, 3}, 1, 3, 3), "");
+  for (const std::string &problem : {problemOf(Type::f32, {4, 3}, -1, 0, 0),
+                                     problemOf(Type::u8, {4}, -1, 0, 0),
+                                     problemOf(Type::i64, {4, 3}, 2, 0, 1),
+                                     problemOf(Type::i64, {}, 0, 0, 0),
+                                     problemOf(Type::i64, {4, 3}, -2, 0, 1),
+                                     problemOf(Type::i64, {4, 3}, 1, -1, 1),
+                                     problemOf(Type::i64, {4, 3}, 1, 2, 1),
+                                     problemOf(Type::i64, {4, 3}, 1, 0, 4)})
+    EXPECT_THAT(problem, HasSubstr("function 'f' input 'x': expected ranges of "
+                                   "parts of an i32 or i64 tensor, got range "
+                                   "0 of something else"));
 }
 
 TEST_F(Loader, RefusesBadKernelsAndCode) {

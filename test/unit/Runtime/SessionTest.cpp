@@ -425,6 +425,55 @@ TEST(Session, RefusesWrongCalls) {
               HasSubstr("there is no output 'z'; expected y"));
 }
 
+TEST(Session, RefusesIntegersOutsideOfTheirRanges) {
+  TestArtifact artifact;
+  artifact.addFunction(
+      "look_up", {{"ids", Type::i64, {2, 3}}, {"few", Type::i32, {2}}}, {});
+  auto addRange = [&](size_t input, int64_t least, int64_t most) {
+    auto range = std::make_unique<bessemer::format::ValueRangeT>();
+    range->meaning = "an index";
+    range->least = least;
+    range->most = most;
+    auto &ranges = artifact.program.functions[0]->inputs[input]->ranges;
+    ranges.push_back(std::move(range));
+    return ranges.back().get();
+  };
+  addRange(0, -10, 9);
+  auto *middle = addRange(0, 0, 2);
+  middle->dim = 1;
+  middle->begin = 1;
+  middle->end = 2;
+  addRange(1, 0, 4)->exempt = {-100, 100};
+  auto session = artifact.session();
+  auto call = [&](std::vector<int64_t> ids, std::vector<int32_t> few) {
+    std::vector<int64_t> wide = {2, 3}, short_ = {2};
+    NamedTensor inputs[] = {{"ids", view(ids, wide)},
+                            {"few", view(few, short_)}};
+    return session->run("look_up", inputs, {}).message();
+  };
+  EXPECT_EQ(call({-10, 2, 9, 9, 0, -10}, {4, -100}), "");
+  EXPECT_EQ(call({0, 0, 0, 0, 0, 0}, {100, 0}), "");
+  EXPECT_EQ(call({0, 0, 0, 0, 0, 10}, {0, 0}),
+            "test.bsm: look_up: input 'ids'[1, 2]: expected an index in "
+            "[-10, 9], got 10");
+  EXPECT_THAT(call({0, 0, -11, 0, 0, 0}, {0, 0}), HasSubstr("'ids'[0, 2]"));
+  // Only the middle column has the second range.
+  EXPECT_THAT(call({3, 2, 3, 3, 3, 3}, {0, 0}),
+              HasSubstr("'ids'[1, 1]: expected an index in [0, 2], got 3"));
+  EXPECT_THAT(call({0, 0, 0, 0, 0, 0}, {0, 5}),
+              HasSubstr("'few'[1]: expected an index in [0, 4] or -100 or 100, "
+                        "got 5"));
+  EXPECT_THAT(call({INT64_MIN, 0, 0, 0, 0, 0}, {0, INT32_MIN}),
+              HasSubstr(std::to_string(INT64_MIN)));
+
+  // Another number of rows, as before a value is split into batches.
+  std::vector<int64_t> rows(12), tall = {4, 3};
+  rows[10] = 7;
+  EXPECT_THAT(
+      session->checkRanges("look_up", {"ids", view(rows, tall)}).message(),
+      HasSubstr("'ids'[3, 1]: expected an index in [0, 2], got 7"));
+}
+
 TEST(Session, ChoosesTheTarget) {
   auto artifact = smallArtifact();
   EXPECT_EQ(artifact.session(1, "cpu:x86-64-v3")->target(), "x86-64-v3");

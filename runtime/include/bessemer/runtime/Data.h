@@ -82,9 +82,6 @@ struct BindOptions {
   /// The input that holds the target; also served by a column "label", "y",
   /// "target" or "targets".
   std::string labels = "labels";
-  /// When set, integer labels must lie in [0, classes) or be `ignoreIndex`.
-  std::optional<int64_t> classes;
-  int64_t ignoreIndex = -100;
 };
 
 /// A column bound to an input: type, layout and numbers are settled.
@@ -93,7 +90,8 @@ class BoundColumn;
 /// The columns that feed a function, in the order of its inputs.
 class BoundData {
 public:
-  /// Errors name the column, what the input expects and what was found.
+  /// Errors name the column, what the input expects and what was found, also
+  /// where an index or a label lies outside of its range.
   static Expected<std::shared_ptr<const BoundData>>
   bind(const DataSet &data, std::span<const ValueInfo> inputs,
        const BindOptions &options);
@@ -120,7 +118,6 @@ private:
   int64_t rowCount = 0, batchRows = 0;
   /// The input of class labels, if there is one.
   std::optional<size_t> labels;
-  int64_t ignoreIndex = 0;
 };
 
 } // namespace bessemer::runtime

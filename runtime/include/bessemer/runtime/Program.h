@@ -18,11 +18,43 @@ struct Program;
 
 namespace bessemer::runtime {
 
+/// What integers of an input must be: in [least, most], or one of `exempt`.
+struct ValueRange {
+  /// What they are: "a label".
+  std::string meaning;
+  int64_t least = 0, most = 0;
+  std::vector<int64_t> exempt;
+  /// Only the elements with an index in [begin, end) along this dimension; -1:
+  /// all of them.
+  int64_t dim = -1, begin = 0, end = 0;
+
+  bool holds(int64_t value) const;
+  /// "expected a label in [0, 9] or -100, got 12".
+  std::string mismatch(int64_t got) const;
+};
+
 /// One input or output of a function.
 struct ValueInfo {
   std::string name;
   TensorType type;
+  /// Of an input that says where to look up: outside of them a call is refused.
+  std::vector<ValueRange> ranges = {};
 };
+
+/// An element that its range does not hold.
+struct OutOfRange {
+  const ValueRange *range;
+  int64_t value;
+  /// Counted row-major.
+  size_t element;
+};
+
+/// The first one in a value for the input; it may have another number of rows.
+std::optional<OutOfRange> findOutOfRange(const ValueInfo &input,
+                                         const TensorView &value);
+
+/// "[3, 7]".
+std::string positionText(size_t element, std::span<const int64_t> shape);
 
 /// A function of the program: `train_step`, `eval_step`, `predict`. The step
 /// block is not among the inputs.

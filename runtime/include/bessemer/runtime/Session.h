@@ -74,10 +74,15 @@ public:
   Session &operator=(const Session &) = delete;
 
   /// Runs a function. Every input must be given once, with the type and shape
-  /// of the signature; data must stay alive during the call and is used
-  /// where it lies, unless it is not even aligned to its elements.
+  /// of the signature and within its ranges, padding too; data must stay alive
+  /// during the call and is used where it lies, unless it is not even aligned
+  /// to its elements.
   Status run(std::string_view function, std::span<const NamedTensor> inputs,
              const StepBlock &step);
+
+  /// The check of ranges alone, for a value of any number of rows; errors have
+  /// the place in it.
+  Status checkRanges(std::string_view function, const NamedTensor &value) const;
 
   /// A result of the last run of the function: a view into the session's
   /// buffers, valid until the next run of that function.

@@ -201,8 +201,8 @@ TEST(Bind, NamesColumnExpectedAndGot) {
 
 TEST(Bind, ChecksClasses) {
   std::vector<ValueInfo> inputs = {input("labels", ElementType::I64, {1})};
+  inputs[0].ranges = {{"a label", 0, 9, {-100}}};
   BindOptions options;
-  options.classes = 10;
   EXPECT_EQ(
       bindError({column<uint8_t>("labels", {3}, {0, 9, 5})}, inputs, options),
       "no error");
@@ -211,8 +211,8 @@ TEST(Bind, ChecksClasses) {
       "no error");
   EXPECT_THAT(
       bindError({column<uint8_t>("labels", {3}, {0, 10, 5})}, inputs, options),
-      HasSubstr("'labels', row 1: expected a label in [0, 10), got "
-                "10"));
+      HasSubstr("'labels', row 1 for input 'labels': expected a label in [0, "
+                "9] or -100, got 10"));
 }
 
 TEST(Bind, CutsTokensIntoWindows) {

@@ -62,8 +62,8 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock, N
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "the commands of one function";
   let description = [{
-    `inputs` and `outputs` name the function's values with their types; value i
-    is bound to the input (output) arena whose `value` is i. The step block is
+    `inputs` and `outputs` name the function's values with their types, and
+    inputs with what their integers must be (`graph.ranges`); value i is bound to the input (output) arena whose `value` is i. The step block is
     the arena of kind `step`.
 
     ```mlir

@@ -38,6 +38,9 @@ inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 /// On an argument whose dimension 0 is the batch, where accumulation splits it.
 inline constexpr llvm::StringLiteral kBatchAttr = "graph.batch";
 
+/// What the integers of an argument must be: an array of InputRangeAttr.
+inline constexpr llvm::StringLiteral kRangesAttr = "graph.ranges";
+
 /// The layout of weights [o, i, h, w] as [o / 16, i / 16, h, w, 16 of i, 16 of
 /// o], in oneDNN's words.
 inline constexpr llvm::StringLiteral kBlockedWeights = "OIhw16i16o";

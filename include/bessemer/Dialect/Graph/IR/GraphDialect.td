@@ -57,4 +57,27 @@ def Graph_StepType : Graph_Type<"Step", "step"> {
   }];
 }
 
+def Graph_InputRangeAttr : AttrDef<Graph_Dialect, "InputRange"> {
+  let mnemonic = "input_range";
+  let summary = "what the integers of an input must be";
+  let description = [{
+    `graph.ranges` of an argument lists them: the elements are at least `least`
+    and at most `most`, or one of `exempt`. `part` is empty for all elements,
+    or [dim, begin, end] for those whose index along `dim` is in [begin, end).
+    The runtime refuses other inputs before a step; `meaning` says in its error
+    what the integers are.
+
+    ```mlir
+    #graph.input_range<"a label", 0 to 9 or[-100]>
+    ```
+    ```mlir
+    #graph.input_range<"an index into 50 rows (node 'emb', Gather)", -50 to 49 in[1, 0, 4]>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"what the integers are">:$meaning,
+    "int64_t":$least, "int64_t":$most, OptionalArrayRefParameter<"int64_t">:$exempt,
+    OptionalArrayRefParameter<"int64_t">:$part);
+  let assemblyFormat = "`<` $meaning `,` $least `to` $most (`or` `[` $exempt^ `]`)? (`in` `[` $part^ `]`)? `>`";
+}
+
 #endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHDIALECT_TD

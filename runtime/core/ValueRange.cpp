@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Looks for integers that are no index, before a step uses them as one.
+#include "bessemer/runtime/Program.h"
+
+#include <algorithm>
+
+namespace bessemer::runtime {
+
+bool ValueRange::holds(int64_t value) const {
+  return (value >= least && value <= most) ||
+         std::find(exempt.begin(), exempt.end(), value) != exempt.end();
+}
+
+std::string ValueRange::mismatch(int64_t got) const {
+  std::string text = "expected " + meaning + " in [" + std::to_string(least) +
+                     ", " + std::to_string(most) + "]";
+  for (int64_t value : exempt)
+    text += " or " + std::to_string(value);
+  return text + ", got " + std::to_string(got);
+}
+
+namespace {
+/// The first element in [begin, end) that the range does not hold. Most calls
+/// find none, so a first pass only asks whether there is one.
+template <typename T>
+const T *findOutside(const ValueRange &range, const T *begin, const T *end) {
+  bool any = false;
+  for (const T *at = begin; at != end; ++at)
+    any |= (*at < range.least) | (*at > range.most);
+  if (!any)
+    return nullptr;
+  const T *found =
+      std::find_if(begin, end, [&](T value) { return !range.holds(value); });
+  return found == end ? nullptr : found;
+}
+
+template <typename T>
+std::optional<OutOfRange> findIn(const ValueRange &range,
+                                 const TensorView &view) {
+  const T *data = static_cast<const T *>(view.data);
+  auto look = [&](size_t begin, size_t end) -> std::optional<OutOfRange> {
+    if (const T *found = findOutside(range, data + begin, data + end))
+      return OutOfRange{&range, *found, size_t(found - data)};
+    return std::nullopt;
+  };
+  if (range.dim < 0)
+    return look(0, view.elementCount());
+  size_t outer = 1, inner = 1, dim = size_t(range.dim);
+  for (size_t i = 0; i < view.shape.size(); ++i)
+    if (i != dim)
+      (i < dim ? outer : inner) *= size_t(view.shape[i]);
+  for (size_t i = 0; i < outer; ++i) {
+    size_t block = i * size_t(view.shape[dim]);
+    if (auto found = look((block + size_t(range.begin)) * inner,
+                          (block + size_t(range.end)) * inner))
+      return found;
+  }
+  return std::nullopt;
+}
+} // namespace
+
+std::optional<OutOfRange> findOutOfRange(const ValueInfo &input,
+                                         const TensorView &view) {
+  for (const ValueRange &range : input.ranges) {
+    // Which rows of a batch are meant says nothing of other rows.
+    if (range.dim == 0 && view.shape[0] != input.type.shape[0])
+      continue;
+    auto found = view.type == ElementType::I64   ? findIn<int64_t>(range, view)
+                 : view.type == ElementType::I32 ? findIn<int32_t>(range, view)
+                                                 : std::nullopt;
+    if (found)
+      return found;
+  }
+  return std::nullopt;
+}
+
+std::string positionText(size_t element, std::span<const int64_t> shape) {
+  std::string text;
+  for (size_t i = shape.size(); i-- > 0; element /= size_t(shape[i]))
+    text = std::to_string(element % size_t(shape[i])) +
+           (text.empty() ? "" : ", ") + text;
+  return "[" + text + "]";
+}
+
+} // namespace bessemer::runtime
