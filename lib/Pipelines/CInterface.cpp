@@ -34,6 +34,10 @@ static int guarded(const char *optionsJson, bsc_result **out,
       body(*result);
     else
       result->fail(BSC_USAGE_ERROR, "options: expected a pointer, got NULL");
+  } catch (const std::bad_alloc &) {
+    result->fail(BSC_INPUT_ERROR, "not enough memory to compile the model; a "
+                                  "smaller batch or smaller dimensions take "
+                                  "less");
   } catch (const std::exception &problem) {
     result->fail(BSC_INTERNAL_ERROR,
                  std::string("internal error: ") + problem.what());

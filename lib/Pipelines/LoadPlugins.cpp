@@ -5,6 +5,7 @@
 #include "bessemer/Pipelines/LoadPlugins.h"
 #include "llvm/ADT/Twine.h"
 
+#include "llvm/Support/FileSystem.h"
 #include <dlfcn.h>
 #include <mutex>
 
@@ -31,6 +32,9 @@ LogicalResult bessemer::loadPlugin(const std::string &path,
   };
   // A name without a slash would be searched for in the system's folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  // To open a pipe that nobody writes to would wait for good.
+  if (llvm::sys::fs::exists(file) && !llvm::sys::fs::is_regular_file(file))
+    return fail("expected a regular file");
   void *library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return fail(Twine("cannot be opened: ") + ::dlerror());

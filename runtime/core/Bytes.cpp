@@ -29,8 +29,8 @@ Expected<Buffer> Buffer::create(uint64_t bytes, const std::string &what) {
       ::madvise(buffer.memory, rounded, MADV_HUGEPAGE);
   }
   if (!buffer.memory)
-    return Status::internal("out of memory: cannot allocate " +
-                            std::to_string(bytes) + " bytes for " + what);
+    return Status::invalidInput("not enough memory: cannot allocate " +
+                                std::to_string(bytes) + " bytes for " + what);
   std::memset(buffer.memory, 0, bytes);
   buffer.length = bytes;
   return buffer;
@@ -44,7 +44,8 @@ MappedFile::open(const std::string &path) {
     return Status::invalidInput(path + ": cannot " + verb + ": " +
                                 std::strerror(errno));
   };
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // To open a pipe that nobody writes to would wait for good.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return failure("open");
   struct stat info;
@@ -55,9 +56,11 @@ MappedFile::open(const std::string &path) {
   }
   if (!S_ISREG(info.st_mode)) {
     ::close(file);
-    return Status::invalidInput(
-        path + ": expected a file, got " +
-        (S_ISDIR(info.st_mode) ? "a directory" : "a special file"));
+    return Status::invalidInput(path + ": expected a regular file, got " +
+                                (S_ISDIR(info.st_mode) ? "a directory"
+                                 : S_ISFIFO(info.st_mode)
+                                     ? "a pipe"
+                                     : "a device or a socket"));
   }
   auto size = static_cast<size_t>(info.st_size);
   void *data = nullptr;

@@ -132,7 +132,7 @@ Session::create(std::shared_ptr<const Program> program,
   impl->program = std::move(program);
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 } catch (const std::bad_alloc &) {
-  return Status::internal("out of memory");
+  return Status::invalidInput("not enough memory for a session");
 }
 
 Status Session::run(std::string_view function,

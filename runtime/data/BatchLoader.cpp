@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A ring of preallocated batches between the loader's thread and the trainer.
 #include "bessemer/runtime/BatchLoader.h"
+#include "core/AvailableMemory.h"
 #include "data/Formats.h"
 
 #include <algorithm>
@@ -21,6 +22,26 @@ struct Slot {
   bool last = false;
 };
 
+Status outOfMemory() {
+  return Status::invalidInput("not enough memory to load the data's batches; "
+                              "use less data or a smaller batch");
+}
+
+/// A process that touches more memory than there is would be killed.
+Status checkMemory(std::span<const ValueInfo> inputs, uint64_t batches) {
+  uint64_t bytes = 0;
+  for (const ValueInfo &input : inputs)
+    bytes += input.type.byteSize(); // Below 2^47 each, as a program's.
+  std::optional<uint64_t> available = availableMemory();
+  if (!available || bytes <= *available / batches)
+    return {};
+  return Status::invalidInput(
+      "not enough memory: " + std::to_string(batches) +
+      " batches of data take " + std::to_string(batches * bytes) +
+      " bytes, there are " + std::to_string(*available) +
+      "; use a smaller batch");
+}
+
 } // namespace
 
 /// `filled` and `taken` count batches; slot i % depth holds batch i. The
@@ -39,9 +60,7 @@ struct BatchLoader::Impl {
   std::thread thread;
 
   /// Made ahead: there is no memory for it when it is needed.
-  Status outOfMemory = Status::invalidInput(
-      "not enough memory to load the data's batches; use less data or a "
-      "smaller batch");
+  Status noMemory = outOfMemory();
 
   void fillSlots();
   void fill(Slot &slot);
@@ -77,7 +96,7 @@ void BatchLoader::Impl::fillOrFail(Slot &slot) {
   try {
     fill(slot);
   } catch (const std::bad_alloc &) {
-    slot.status = std::move(outOfMemory);
+    slot.status = std::move(noMemory);
   } catch (const std::exception &exception) {
     slot.status = Status::internal(std::string("loading the data's batches: ") +
                                    exception.what());
@@ -127,7 +146,7 @@ BatchLoader::BatchLoader(std::unique_ptr<Impl> implementation)
 
 Expected<std::unique_ptr<BatchLoader>>
 BatchLoader::create(std::shared_ptr<const BoundData> data,
-                    const BatchOptions &options, Cursor start) {
+                    const BatchOptions &options, Cursor start) try {
   if (options.mode == BatchOptions::Mode::Train && data->rows() < data->batch())
     return Status::invalidInput("the data has " + std::to_string(data->rows()) +
                                 " rows, fewer than one batch of " +
@@ -143,6 +162,7 @@ BatchLoader::create(std::shared_ptr<const BoundData> data,
   // One slot more than ready batches, as the consumer holds one.
   impl->slots.resize(std::max(options.depth, 1u) + 1);
   std::span<const ValueInfo> inputs = impl->data->inputs();
+  BESSEMER_RETURN_IF_ERROR(checkMemory(inputs, impl->slots.size()));
   for (Slot &slot : impl->slots)
     for (const ValueInfo &input : inputs) {
       slot.buffers.push_back(data::allocate(input.type.byteSize()));
@@ -158,6 +178,8 @@ BatchLoader::create(std::shared_ptr<const BoundData> data,
         error.code().message());
   }
   return std::unique_ptr<BatchLoader>(new BatchLoader(std::move(impl)));
+} catch (const std::bad_alloc &) {
+  return outOfMemory();
 }
 
 BatchLoader::~BatchLoader() {

@@ -33,7 +33,8 @@ Expected<std::string> linesUpTo(const std::string &path,
                                 const std::string &prefix, uint64_t step) {
   std::string kept, line;
   std::error_code error;
-  if (!std::filesystem::exists(path, error))
+  // There is nothing to keep in a pipe or a device.
+  if (!std::filesystem::is_regular_file(path, error))
     return kept;
   std::ifstream file(path);
   if (!file)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <new>
 #include <unistd.h>
 
 using namespace bessemer::tool;
@@ -67,6 +68,9 @@ int main(int argc, char **argv) {
     }
     std::fprintf(stderr, "error: %s\n", result.status().message().c_str());
     return static_cast<int>(result.status().code());
+  } catch (const std::bad_alloc &) {
+    std::fputs("error: not enough memory\n", stderr);
+    return 1;
   } catch (const std::exception &exception) {
     std::fprintf(stderr, "error: bug in bessemer: %s\n", exception.what());
     return 70;

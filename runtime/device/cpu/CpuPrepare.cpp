@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Prepares a session: its memory, the operands of every command, the library's
 // plans. All that a step needs is made here.
+#include "core/AvailableMemory.h"
 #include "core/InitialState.h"
 #include "core/WeightLayout.h"
 #include "device/cpu/CpuSession.h"
@@ -92,6 +93,7 @@ Status CpuSession::prepareMemory() {
     report.workBound = std::max(report.workBound, bound);
   }
   report.state = program.table->state_bytes();
+  BESSEMER_RETURN_IF_ERROR(checkMemory());
   auto allocate = [](Buffer &buffer, uint64_t bytes, const char *what) {
     auto memory = Buffer::create(bytes, what);
     if (memory)
@@ -113,6 +115,29 @@ Status CpuSession::prepareMemory() {
   inRows.resize(program.states.size());
   BESSEMER_RETURN_IF_ERROR(allocate(workMemory, report.work, "temporaries"));
   return allocate(stepBlock, sizeof(StepBlock), "the step block");
+}
+
+/// Memory is touched when it is allocated, and a process that takes more than
+/// there is would be killed.
+Status CpuSession::checkMemory() const {
+  uint64_t results = 0;
+  for (const FunctionInfo &function : program.functions)
+    for (const ValueInfo &output : function.outputs)
+      if (__builtin_add_overflow(results, output.type.byteSize(), &results))
+        results = UINT64_MAX;
+  uint64_t needed = 0;
+  for (uint64_t part : {report.state, report.work, results})
+    if (__builtin_add_overflow(needed, part, &needed))
+      needed = UINT64_MAX;
+  std::optional<uint64_t> available = availableMemory();
+  if (!available || needed <= *available)
+    return {};
+  return Status::invalidInput(
+      program.name + ": not enough memory: a session takes " +
+      std::to_string(needed) + " bytes (state " + std::to_string(report.state) +
+      ", temporaries " + std::to_string(report.work) + ", results " +
+      std::to_string(results) + "), there are " + std::to_string(*available) +
+      "; compile it with a smaller batch");
 }
 
 Status CpuSession::resetState() {

@@ -104,6 +104,7 @@ private:
   CpuSession(const Program::Impl &program) : program(program) {}
   Status prepare(const SessionOptions &options);
   Status prepareMemory();
+  Status checkMemory() const;
   Status prepareFunction(size_t function, const format::ExecProgram &exec,
                          const std::byte *code);
   Expected<std::vector<const std::byte *>>

@@ -142,7 +142,7 @@ TEST_F(Loader, LoadsFiles) {
   EXPECT_THAT(Program::load(path.string()).status().message(),
               HasSubstr("cannot open: No such file"));
   EXPECT_THAT(Program::load("/tmp").status().message(),
-              testing::Eq("/tmp: expected a file, got a directory"));
+              testing::Eq("/tmp: expected a regular file, got a directory"));
 }
 
 TEST_F(Loader, RefusesOtherFiles) {
