@@ -9,7 +9,9 @@
 #include "checkpoint/TrainerFile.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <type_traits>
 #include <unistd.h>
 
 namespace bessemer::runtime {
@@ -33,25 +35,60 @@ std::string hashOfHead(const SafetensorsFile &file) {
   return checkpoint::hashText(bytes.data(), sizeof(length) + length);
 }
 
+/// What a model needs to compute, apart from what trains it.
+bool isWeight(const StateInfo &state) {
+  return state.role == StateRole::Parameter ||
+         state.role == StateRole::Statistic;
+}
+
+const StateInfo *findState(const Session &session, std::string_view name) {
+  std::span<const StateInfo> states = session.states();
+  auto found =
+      std::find_if(states.begin(), states.end(),
+                   [&](const StateInfo &state) { return state.name == name; });
+  return found == states.end() ? nullptr : &*found;
+}
+
+/// Whether a state that the program does not have is another optimizer's: a
+/// counter, or "KIND.MOMENT/STATE" of a state that it has.
+bool trainsOtherwise(const Session &session, const std::string &name) {
+  if (name == "updates" || name == "nonfinite_step")
+    return true;
+  size_t slash = name.find('/');
+  return slash != std::string::npos && name.find('.') < slash &&
+         findState(session, name.substr(slash + 1));
+}
+
+constexpr const char *weightsAlone =
+    "; to go on training takes a checkpoint with the same optimizer: eval, run "
+    "and export (in Python load(..., weights_only=True)) take parameters and "
+    "statistics alone";
+
 /// Compares the file with what the session needs; names the first difference.
-Status checkStates(const SafetensorsFile &file, const Session &session) {
+Status checkStates(const SafetensorsFile &file, const Session &session,
+                   Restore what) {
+  bool weights = what == Restore::Weights;
   for (const StateInfo &state : session.states()) {
+    if (weights && !isWeight(state))
+      continue;
     const StoredTensor *stored = file.find(state.name);
     if (!stored)
       return Status::invalidInput(file.path + ": state '" + state.name +
-                                  "' is missing");
+                                  "' is missing" +
+                                  (isWeight(state) ? "" : weightsAlone));
     if (stored->type != state.type)
       return Status::invalidInput(file.path + ": state '" + state.name +
                                   "': expected " + state.type.str() + ", got " +
                                   stored->type.str());
   }
   for (const StoredTensor &stored : file.tensors) {
-    std::span<const StateInfo> states = session.states();
-    if (std::none_of(states.begin(), states.end(), [&](const StateInfo &state) {
-          return state.name == stored.name;
-        }))
+    if (findState(session, stored.name))
+      continue;
+    bool isOptimizers = trainsOtherwise(session, stored.name);
+    if (!weights || !isOptimizers)
       return Status::invalidInput(file.path + ": state '" + stored.name +
-                                  "' is not in the program");
+                                  "' is not in the program" +
+                                  (isOptimizers ? weightsAlone : ""));
   }
   for (const StoredTensor &stored : file.tensors)
     if (!file.intact(stored))
@@ -75,8 +112,52 @@ std::string artifactHash(const Program &program) {
   return text;
 }
 
+std::string computationHash(const Program &program) {
+  const format::Program &table = program.table();
+  std::string text = program.producer();
+  auto add = [&](const auto &part) {
+    text += '\n';
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(part)>>)
+      text += std::to_string(part);
+    else
+      text += part;
+  };
+  // Values are computed again with the same bits, whatever the limit.
+  for (const Setting &setting : program.settings())
+    if (setting.key != "memory_limit") {
+      add(setting.key);
+      add(setting.value);
+    }
+  for (size_t i = 0; i < program.states().size(); ++i) {
+    const StateInfo &state = program.states()[i];
+    const format::State &stored = *table.states()->Get(i);
+    add(state.name);
+    add(roleName(state.role));
+    add(state.type.str());
+    add(int(state.trainable));
+    if (stored.init_blob() < 0)
+      add(std::bit_cast<uint64_t>(stored.splat()));
+    else
+      add(table.blobs()->Get(stored.init_blob())->hash());
+  }
+  for (const FunctionInfo &function : program.functions())
+    for (const auto *values : {&function.inputs, &function.outputs}) {
+      add(function.name);
+      for (const ValueInfo &value : *values) {
+        add(value.name);
+        add(value.type.str());
+      }
+    }
+  if (table.model_blob() >= 0)
+    add(table.blobs()->Get(table.model_blob())->hash());
+  return checkpoint::hashText(text.data(), text.size());
+}
+
 Status saveCheckpoint(const std::string &directory, const Session &session,
                       const TrainerState *trainer) {
+  if (directory.empty())
+    return Status::invalidInput("expected a directory for the checkpoint, got "
+                                "an empty name");
   std::vector<StoredTensor> tensors;
   for (const StateInfo &state : session.states()) {
     Expected<TensorView> view = session.readState(state.name);
@@ -106,7 +187,8 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
   Status written = writeFileSynced(*beside + stateFile, pieces);
   if (written.ok() && trainer) {
     std::string text = checkpoint::writeTrainer(
-        *trainer, artifactHash(session.program()), hashOfHead(*head));
+        *trainer, artifactHash(session.program()),
+        computationHash(session.program()), hashOfHead(*head));
     std::span<const std::byte> piece = std::as_bytes(std::span(text));
     written = writeFileSynced(*beside + trainerFile, {&piece, 1});
   }
@@ -116,8 +198,11 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
   return written;
 }
 
-static Expected<std::optional<TrainerState>> load(const std::string &directory,
-                                                  Session &session) {
+static Expected<std::optional<TrainerState>>
+load(const std::string &directory, Session &session, Restore what) {
+  if (directory.empty())
+    return Status::invalidInput("expected the directory of a checkpoint, got "
+                                "an empty name");
   std::optional<std::string> found = findCheckpoint(directory);
   if (!found)
     return Status::invalidInput(directory + ": there is no checkpoint (no "
@@ -126,7 +211,7 @@ static Expected<std::optional<TrainerState>> load(const std::string &directory,
   Expected<SafetensorsFile> file = SafetensorsFile::open(from + stateFile);
   if (!file)
     return file.status();
-  BESSEMER_RETURN_IF_ERROR(checkStates(*file, session));
+  BESSEMER_RETURN_IF_ERROR(checkStates(*file, session, what));
   std::optional<TrainerState> trainer;
   std::string path = from + trainerFile;
   if (::access(path.c_str(), F_OK) == 0) {
@@ -143,14 +228,16 @@ static Expected<std::optional<TrainerState>> load(const std::string &directory,
   }
   // Everything is known to fit; only now the session changes.
   for (const StoredTensor &stored : file->tensors)
-    BESSEMER_RETURN_IF_ERROR(
-        session.writeState(stored.name, {stored.type, stored.data}));
+    if (const StateInfo *state = findState(session, stored.name);
+        state && (what == Restore::All || isWeight(*state)))
+      BESSEMER_RETURN_IF_ERROR(
+          session.writeState(stored.name, {stored.type, stored.data}));
   return trainer;
 }
 
 Expected<std::optional<TrainerState>>
-loadCheckpoint(const std::string &directory, Session &session) {
-  Expected<std::optional<TrainerState>> state = load(directory, session);
+loadCheckpoint(const std::string &directory, Session &session, Restore what) {
+  Expected<std::optional<TrainerState>> state = load(directory, session, what);
   if (!state) // Names in a damaged file may hold line breaks.
     return state.status().onOneLine();
   return state;

@@ -43,6 +43,7 @@ struct Reader {
 } // namespace
 
 std::string writeTrainer(const TrainerState &state, const std::string &artifact,
+                         const std::string &computation,
                          const std::string &states) {
   Json object;
   object["format"] = formatVersion;
@@ -62,6 +63,7 @@ std::string writeTrainer(const TrainerState &state, const std::string &artifact,
   object["library"] = state.library;
   object["threads"] = state.threads;
   object["artifact"] = artifact;
+  object["computation"] = computation;
   object["states"] = states;
   object["hash"] = hashOf(object);
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -108,6 +110,9 @@ Expected<TrainerState> readTrainer(const std::string &path,
     return damaged("checksum differs; the file is damaged");
   if (writtenWith != states)
     return damaged("belongs to another state.safetensors");
+  // Absent in files of earlier versions.
+  if (object.contains("computation") && object["computation"].is_string())
+    state.computation = object["computation"].get<std::string>();
   if (object.contains("best") && object["best"].is_number())
     state.best = object["best"].get<double>();
   if (object.contains("settings") && object["settings"].is_object())

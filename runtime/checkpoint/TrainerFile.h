@@ -6,9 +6,10 @@
 
 namespace bessemer::runtime::checkpoint {
 
-/// `artifact` and `states` (a hash of the state file's header) tie the file to
-/// what it was written with.
+/// `artifact`, `computation` and `states` (a hash of the state file's header)
+/// tie the file to what it was written with.
 std::string writeTrainer(const TrainerState &state, const std::string &artifact,
+                         const std::string &computation,
                          const std::string &states);
 
 /// Errors name the file and the key.

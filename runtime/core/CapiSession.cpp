@@ -223,4 +223,12 @@ bsm_status bsm_session_load(bsm_session *session, const char *directory) {
   });
 }
 
+bsm_status bsm_session_load_weights(bsm_session *session,
+                                    const char *directory) {
+  return withSession(session, [&](Session &held) -> Status {
+    BESSEMER_RETURN_IF_ERROR(require(directory, "directory"));
+    return loadCheckpoint(directory, held, Restore::Weights).status();
+  });
+}
+
 } // extern "C"

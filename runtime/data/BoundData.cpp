@@ -160,7 +160,7 @@ BoundData::bind(const DataSet &data, std::span<const ValueInfo> inputs,
     bound->values.push_back(input);
     bound->columns.push_back(*std::move(column));
   }
-  if (bound->rowCount == 0)
+  if (bound->rowCount == 0 && !options.mayBeEmpty)
     return Status::invalidInput("data column '" + names->front() +
                                 "' has no rows");
   return std::shared_ptr<const BoundData>(bound);

@@ -263,7 +263,9 @@ Status checkTraining(const Session &session, const BoundData &data,
   if (!resume)
     return {};
   std::string artifact = artifactHash(session.program());
-  if (!resume->artifact.empty() && resume->artifact != artifact)
+  bool isSame = resume->artifact.empty() || resume->artifact == artifact ||
+                resume->computation == computationHash(session.program());
+  if (!isSame)
     return Status::invalidInput(
         "resume: the checkpoint belongs to another compiled program: expected "
         "program " +

@@ -16,7 +16,8 @@ constexpr Flag flags[] = {
     {"data", FlagKind::List, "FILES",
      "FILE.npz, or input=FILE,labels=FILE (.npy, .npz:NAME, IDX, also .gz)"},
     {"checkpoint", FlagKind::Text, "DIR",
-     "a checkpoint, or the directory of a run (default: initial weights)"},
+     "parameters and statistics of a checkpoint, or of the directory of a run, "
+     "whatever its optimizer (default: initial weights)"},
     {"json", FlagKind::Switch, "", "print one JSON object"},
 };
 
@@ -34,7 +35,7 @@ Expected<int> run(const Arguments &arguments) {
   if (!session)
     return session.status();
   if (std::optional<std::string> directory = arguments.text("checkpoint")) {
-    auto loaded = loadCheckpoint(*directory, **session);
+    auto loaded = loadCheckpoint(*directory, **session, Restore::Weights);
     if (!loaded)
       return loaded.status();
   }

@@ -18,7 +18,8 @@ using namespace runtime;
 constexpr Flag flags[] = {
     {"output", FlagKind::Text, "FILE.onnx", "the file to write"},
     {"checkpoint", FlagKind::Text, "DIR",
-     "a checkpoint, or the directory of a run"},
+     "parameters and statistics of a checkpoint, or of the directory of a run, "
+     "whatever its optimizer"},
 };
 
 Expected<int> run(const Arguments &arguments) {
@@ -37,7 +38,7 @@ Expected<int> run(const Arguments &arguments) {
   auto session = Session::create(*program);
   if (!session)
     return session.status();
-  auto loaded = loadCheckpoint(*given, **session);
+  auto loaded = loadCheckpoint(*given, **session, Restore::Weights);
   if (!loaded)
     return loaded.status();
   Json options = {{"artifact", arguments.positional},

@@ -22,7 +22,8 @@ constexpr Flag flags[] = {
      "each input's file (.npy, .npz:NAME, IDX, also .gz)"},
     {"output-dir", FlagKind::Text, "DIR", "write each result to DIR/NAME.npy"},
     {"checkpoint", FlagKind::Text, "DIR",
-     "a checkpoint, or the directory of a run (default: initial weights)"},
+     "a checkpoint, or the directory of a run; its parameters and statistics, "
+     "for train_step all of it (default: initial weights)"},
     {"lr", FlagKind::Number, "X", "learning rate of the step (train_step)",
      nullptr, 0},
     {"step", FlagKind::Integer, "N", "number of the step (0)", nullptr, 0},
@@ -80,16 +81,14 @@ Status collect(const Session &session, const FunctionInfo &function,
   return {};
 }
 
-Status writeResults(const std::string &directory, bool split,
-                    std::vector<Collected> &results) {
+Status writeResults(const std::string &directory,
+                    const std::vector<Collected> &results) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error)
     return Status::invalidInput(directory +
                                 ": cannot create: " + error.message());
-  for (Collected &result : results) {
-    if (split)
-      result.info.type.shape[0] = result.rows;
+  for (const Collected &result : results) {
     // Names of values may hold slashes; files may not.
     std::string name = result.info.name;
     std::replace(name.begin(), name.end(), '/', '_');
@@ -137,6 +136,7 @@ bindInputs(const Arguments &arguments, const FunctionInfo &function) {
     return data.status();
   BindOptions options;
   options.normalization = normalizationOf(arguments);
+  options.mayBeEmpty = takesAnyRows(function);
   for (const NamedArray &column : data->columns()) {
     if (std::none_of(
             function.inputs.begin(), function.inputs.end(),
@@ -174,7 +174,9 @@ Expected<int> run(const Arguments &arguments) {
   if (!session)
     return session.status();
   if (std::optional<std::string> directory = arguments.text("checkpoint")) {
-    auto loaded = loadCheckpoint(*directory, **session);
+    auto loaded = loadCheckpoint(
+        *directory, **session,
+        function.name == "train_step" ? Restore::All : Restore::Weights);
     if (!loaded)
       return loaded.status();
   }
@@ -208,8 +210,11 @@ Expected<int> run(const Arguments &arguments) {
     BESSEMER_RETURN_IF_ERROR(
         collect(**session, function, (*batch)->validRows, split, results));
   }
+  for (Collected &result : results)
+    if (split)
+      result.info.type.shape[0] = result.rows;
   if (std::optional<std::string> directory = arguments.text("output-dir"))
-    BESSEMER_RETURN_IF_ERROR(writeResults(*directory, split, results));
+    BESSEMER_RETURN_IF_ERROR(writeResults(*directory, results));
   printResults(results);
   return 0;
 }

@@ -156,7 +156,8 @@ BSM_API bsm_status bsm_session_memory(const bsm_session *session,
                                       bsm_memory *memory);
 
 /* Runs a function on inputs in any order; all must be given, with the type and
- * shape of the signature. Their data is used where it lies. `step` NULL: zeros.
+ * shape of the signature, and indices and labels within their ranges (also in
+ * rows that are padding). Their data is used where it lies. `step` NULL: zeros.
  */
 BSM_API bsm_status bsm_session_run(bsm_session *session, const char *function,
                                    size_t input_count,
@@ -192,6 +193,10 @@ BSM_API bsm_status bsm_session_save(const bsm_session *session,
                                     const char *directory);
 BSM_API bsm_status bsm_session_load(bsm_session *session,
                                     const char *directory);
+/* Takes parameters and statistics alone, by name, from a checkpoint of the
+ * same model with any optimizer; moments and counters stay as they are. */
+BSM_API bsm_status bsm_session_load_weights(bsm_session *session,
+                                            const char *directory);
 
 #ifdef __cplusplus
 }

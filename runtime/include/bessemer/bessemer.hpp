@@ -207,6 +207,10 @@ public:
   void load(const std::string &directory) {
     check(bsm_session_load(get(), directory.c_str()));
   }
+  /// Parameters and statistics alone, from a checkpoint with any optimizer.
+  void loadWeights(const std::string &directory) {
+    check(bsm_session_load_weights(get(), directory.c_str()));
+  }
   int threads() const { return bsm_session_threads(get()); }
   std::string target() const { return bsm_session_target(get()); }
   bsm_session *get() const { return handle.get(); }

@@ -337,8 +337,42 @@ TEST_F(Capi, SetsAndSavesState) {
   ASSERT_EQ(bsm_session_load(session, directory.c_str()), BSM_OK)
       << bsm_error_message();
   EXPECT_EQ(state(), 2.0f);
+
+  // Another optimizer's program: "n" is a moment of it that the file lacks.
+  TestArtifact artifact;
+  artifact.addState("w", Type::f32, {16}, 1);
+  artifact.addState("n2", Type::f32, {16}, 5);
+  artifact.program.states[1]->role = bessemer::format::StateRole::moment;
+  artifact.addState("n", Type::i64, {}, 3);
+  artifact.program.states[2]->role = bessemer::format::StateRole::counter;
+  std::string file = artifact.pack();
+  bsm_program *other = nullptr;
+  bsm_session *weights = nullptr;
+  ASSERT_EQ(bsm_program_load_memory(file.data(), file.size(), "o.bsm", &other),
+            BSM_OK);
+  ASSERT_EQ(bsm_session_create(other, "cpu", 1, &weights), BSM_OK);
+  EXPECT_EQ(bsm_session_load(weights, directory.c_str()), BSM_INVALID_INPUT);
+  EXPECT_THAT(bsm_error_message(), HasSubstr("state 'n2' is missing"));
+  EXPECT_EQ(bsm_session_load_weights(weights, nullptr), BSM_USAGE);
+  ASSERT_EQ(bsm_session_load_weights(weights, directory.c_str()), BSM_OK)
+      << bsm_error_message();
+  DLTensor value;
+  ASSERT_EQ(bsm_state_get(weights, "w", &value), BSM_OK);
+  EXPECT_EQ(static_cast<float *>(value.data)[15], 2.0f);
+  ASSERT_EQ(bsm_state_get(weights, "n2", &value), BSM_OK);
+  EXPECT_EQ(static_cast<float *>(value.data)[15], 5.0f);
+  ASSERT_EQ(bsm_state_get(weights, "n", &value), BSM_OK);
+  EXPECT_EQ(*static_cast<int64_t *>(value.data), 3);
+  EXPECT_EQ(bsm_session_free(weights), BSM_OK);
+  EXPECT_EQ(bsm_program_free(other), BSM_OK);
+
   std::filesystem::remove_all(directory);
   EXPECT_EQ(bsm_session_load(session, directory.c_str()), BSM_INVALID_INPUT);
+  for (auto call : {bsm_session_load, bsm_session_load_weights})
+    EXPECT_EQ(call(session, ""), BSM_INVALID_INPUT);
+  EXPECT_EQ(bsm_session_save(session, ""), BSM_INVALID_INPUT);
+  EXPECT_STREQ(bsm_error_message(),
+               "expected a directory for the checkpoint, got an empty name");
 }
 
 TEST_F(Capi, ReportsErrors) {

@@ -32,12 +32,27 @@ struct TrainerState {
   /// Resume is bit-exact with the same ones only.
   std::string target, library;
   int threads = 0;
-  /// artifactHash of the program that wrote the checkpoint; saving sets it.
-  std::string artifact;
+  /// artifactHash and computationHash of the program that wrote the
+  /// checkpoint; saving sets them.
+  std::string artifact, computation;
+};
+
+/// What a checkpoint gives a session.
+enum class Restore {
+  /// Every state: training goes on bit by bit.
+  All,
+  /// Parameters and statistics by name, from a checkpoint of the same model
+  /// with any optimizer; the session's other states stay.
+  Weights
 };
 
 /// 16 hexadecimal digits that tell one artifact from another.
 std::string artifactHash(const Program &program);
+
+/// The same for programs that compute the same bits, whatever targets they have
+/// code for and whatever their memory limit: one source model, settings and
+/// initial states.
+std::string computationHash(const Program &program);
 
 /// Writes all state, and `trainer` unless null, to the directory, whole or not
 /// at all: a checkpoint that is already there stays until the new one is
@@ -48,9 +63,11 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
 /// Reads the state into the session. A missing or extra state, another type, a
 /// wrong size or a wrong checksum is an error that names it; the session then
 /// keeps its state. The directory may be one that findCheckpoint looks into.
-/// Nothing is returned when there is state only.
+/// Nothing is returned when there is state only. Weights leave out the moments
+/// and counters of other optimizers, in the file and in the session.
 Expected<std::optional<TrainerState>>
-loadCheckpoint(const std::string &directory, Session &session);
+loadCheckpoint(const std::string &directory, Session &session,
+               Restore what = Restore::All);
 
 /// The checkpoint that `directory` is, or holds as "last" (as the directory of
 /// a training run does); nothing when there is none.

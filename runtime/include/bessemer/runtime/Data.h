@@ -82,6 +82,8 @@ struct BindOptions {
   /// The input that holds the target; also served by a column "label", "y",
   /// "target" or "targets".
   std::string labels = "labels";
+  /// No rows are no error: what maps rows to rows has no results then.
+  bool mayBeEmpty = false;
 };
 
 /// A column bound to an input: type, layout and numbers are settled.
