@@ -3,6 +3,7 @@
 // Parses the JSON form of a recipe.
 
 #include "bessemer/Pipelines/CompileOptions.h"
+#include "bessemer/Format/ByteCount.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -177,33 +178,16 @@ std::vector<std::string> getTargets(const json &value) {
   return targets;
 }
 
-/// A number of bytes, or a text like "512MB" (10^6) or "1.5 GiB" (2^30).
+/// A number of bytes, or a text with a unit.
 int64_t getBytes(const std::string &key, const json &value) {
-  const char *expected = "bytes, e.g. 500000000, \"500MB\" or \"1.5GiB\"";
-  if (!value.is_string())
-    return value.is_number_integer() && value.get<int64_t>() > 0
-               ? value.get<int64_t>()
-               : (fail(key, expected, value), 0);
-  llvm::StringRef text =
-      llvm::StringRef(value.get_ref<const std::string &>()).trim();
-  llvm::StringRef digits =
-      text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
-  llvm::StringRef unit = text.drop_front(digits.size()).ltrim();
-  double scale = 1;
-  if (!unit.empty() && unit != "B") {
-    size_t power =
-        llvm::StringRef("kMGT").find(unit.front() == 'K' ? 'k' : unit.front());
-    bool isBinary = unit.drop_front() == "iB" || unit.drop_front() == "i";
-    if (power == llvm::StringRef::npos ||
-        !(isBinary || unit.drop_front().empty() || unit.drop_front() == "B"))
-      fail(key, expected, value);
-    scale = std::pow(isBinary ? 1024.0 : 1000.0, double(power + 1));
-  }
-  double number = 0;
-  if (digits.getAsDouble(number) || number * scale < 1 ||
-      number * scale >= 0x1p62)
-    fail(key, expected, value);
-  return static_cast<int64_t>(number * scale);
+  std::optional<int64_t> bytes;
+  if (value.is_string())
+    bytes = format::parseByteCount(value.get_ref<const std::string &>());
+  else if (value.is_number_integer())
+    bytes = format::parseByteCount(value.dump());
+  if (!bytes)
+    fail(key, format::byteCountForm, value);
+  return *bytes;
 }
 
 EmitKind getEmit(const json &value) {
@@ -265,8 +249,7 @@ void parse(const json &object, CompileOptions &options) {
       {"memory_limit",
        [&](auto &k, auto &v) {
          options.memoryLimit = getBytes(k, v);
-         options.settings.emplace_back(
-             k, v.is_string() ? v.template get<std::string>() : v.dump());
+         options.settings.emplace_back(k, std::to_string(*options.memoryLimit));
        }},
       {"targets", [&](auto &, auto &v) { options.targets = getTargets(v); }},
       {"precision", [&](auto &k, auto &v) { getChoice(k, v, {"f32"}); }},

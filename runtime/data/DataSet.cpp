@@ -35,6 +35,9 @@ std::string listOf(std::span<const NamedArray> arrays) {
 
 /// Opens "FILE" or "FILE:array" as the one array that `column` names.
 Expected<Array> openOne(const std::string &column, const std::string &spec) {
+  if (spec.empty())
+    return Status::invalidInput("data column '" + column +
+                                "': expected a file, got ''");
   std::string path = spec, member;
   // Names of arrays may hold colons, too: the file ends at the first one that
   // leaves a path that is there.

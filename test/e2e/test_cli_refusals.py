@@ -404,3 +404,105 @@ def test_names_that_are_no_text(cli, model, data, tmp_path):
     for command in (["compile", model, "-o", odd + ".bsm", *COMPILE], ["inspect", odd + ".bsm", "--json"],
                     ["train", odd + ".bsm", "--data", odd + ".npz", "--steps", "2", "--checkpoint-dir", odd]):
         ok(cli(*command, errors="replace"))
+
+
+def test_data_and_checkpoints_are_regular_files(cli, program, data, tmp_path):
+    """Opening a pipe that nobody writes to would wait for good."""
+    pipe, folder = tmp_path / "pipe", tmp_path / "checkpoint"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    os.mkfifo(folder / "state.safetensors")
+    np.save(tmp_path / "x.npy", np.zeros((6, 3, 4), np.float32))
+    for path, what in ((pipe, "a pipe"), ("/dev/null", "a device or a socket")):
+        for words in (["eval", program, "--data", path], ["train", program, "--data", f"x={path},labels={path}"],
+                      ["run", program, "--input", f"x={path}"], ["eval", path, "--data", data],
+                      ["train", program, "--data", data, "--eval-data", path]):
+            expect(cli(*words, timeout=20), INPUT, f"{path}: expected a regular file, got {what}")
+    for words in (["eval", program, "--data", data], ["run", program, "--input", f"x={tmp_path / 'x.npy'}"],
+                  ["export", program, "-o", tmp_path / "out.onnx"]):
+        expect(cli(*words, "--checkpoint", folder, timeout=20), INPUT, "expected a regular file, got a pipe")
+    # A file under another name is one.
+    with open(data, "rb") as file:
+        ok(cli("eval", program, "--data", "/dev/stdin", stdin=file))
+
+
+@pytest.mark.parametrize("words,named", [
+    (["compile", "MODEL", "-o", ""], "--output: expected FILE, got ''"),
+    (["compile", "", "-o", "m.bsm"], "MODEL: expected the .onnx file, got ''"),
+    (["compile", "MODEL", "-o", "m.bsm", "--recipe", ""], "--recipe: expected FILE.yaml, got ''"),
+    (["compile", "MODEL", "-o", "m.bsm", "--dump-dir", ""], "--dump-dir: expected DIR, got ''"),
+    (["export", "PROGRAM", "--checkpoint", "run", "-o", ""], "--output: expected FILE.onnx, got ''"),
+    (["export", "PROGRAM", "--checkpoint", "", "-o", "x.onnx"], "--checkpoint: expected DIR, got ''"),
+    (["train", "PROGRAM", "--data", "DATA", "--checkpoint-dir", ""], "--checkpoint-dir: expected DIR, got ''"),
+    (["train", "PROGRAM", "--data", "DATA", "--log-dir", ""], "--log-dir: expected DIR, got ''"),
+    (["eval", "PROGRAM", "--data", ""], "--data: expected a list without empty parts, got ''"),
+    (["run", "PROGRAM", "--input", "x="], "--input: expected NAME=VALUE, got 'x='"),
+    (["run", "PROGRAM", "--output-dir", "", "--input", "x=DATA"], "--output-dir: expected DIR, got ''"),
+    (["inspect", ""], "MODEL: expected"),
+])
+def test_empty_names(cli, model, program, data, words, named):
+    words = [{"MODEL": model, "PROGRAM": program, "DATA": data}.get(word, word) for word in words]
+    expect(cli(*words), USAGE, named)
+
+
+def test_adamws_constants_need_adamw(cli, model, tmp_path):
+    for flags in (["--lazy-embeddings"], ["--betas", "0.8,0.9"], ["--eps", "1e-6"]):
+        expect(cli("compile", model, "-o", tmp_path / "m.bsm", "--loss", "cross_entropy", *flags), USAGE,
+               f"{flags[0]}: is of adamw, and without --optimizer adamw the optimizer is sgd")
+
+
+@pytest.mark.parametrize("limit", ["18446744073709551615", "5EB", "0", "-1", "MB", "1.5.5GB", "4611686018427387904",
+                                   "1e30", "nan", "inf", "0.1"])
+def test_memory_limits_that_are_none(cli, model, tmp_path, limit):
+    expect(cli("compile", model, "-o", tmp_path / "m.bsm", *COMPILE, f"--memory-limit={limit}"), USAGE,
+           f"--memory-limit: expected bytes below 2^62, e.g. 500000000, 500MB (10^6 each) or 1.5GiB (2^30 each), got '{limit}'")
+
+
+def test_help_names_defaults_and_units(cli):
+    text = " ".join(cli("compile", "--help").stdout.split())
+    assert "(default: sgd)" in text and "kB, MB, GB, TB (powers of 1000)" in text
+
+
+@pytest.mark.parametrize("line,expected", [
+    ("batch: 450.5", "batch: expected a whole number, got '450.5'"),
+    ("accumulate: 1.5", "accumulate: expected a whole number, got '1.5'"),
+    ("dims: {batch: 6.5}", "expected"),
+    ("class_axis: 1.0", "class_axis: expected a whole number, got '1.0'"),
+    ("memory_limit: 5parsecs", "memory_limit: expected bytes below 2^62"),
+])
+def test_whole_numbers_in_recipes(cli, model, tmp_path, line, expected):
+    (tmp_path / "r.yaml").write_text("loss: cross_entropy\n" + line + "\n")
+    result = cli("compile", model, "-o", tmp_path / "m.bsm", "--recipe", tmp_path / "r.yaml")
+    assert result.returncode in (INPUT, USAGE) and expected in result.stderr, result.stderr
+    assert not (tmp_path / "m.bsm").exists()
+
+
+@pytest.mark.parametrize("rows", [0, 2, 6, 8])
+def test_run_prints_and_writes_the_rows_it_was_given(cli, program, tmp_path, rows):
+    np.save(tmp_path / "x.npy", np.zeros((rows, 3, 4), np.float32))
+    words = ["run", program, "--input", f"x={tmp_path / 'x.npy'}"]
+    alone, written = cli(*words), cli(*words, "--output-dir", tmp_path / "out")
+    assert alone.returncode == written.returncode == 0, written.stderr
+    assert alone.stdout == written.stdout and f"f32[{rows}x5]" in alone.stdout
+    [file] = (tmp_path / "out").iterdir()
+    assert np.load(file).shape == (rows, 5)
+
+
+def test_no_rows_have_no_mean(cli, program, tmp_path):
+    np.savez(tmp_path / "none.npz", x=np.zeros((0, 3, 4), np.float32), labels=np.zeros(0, np.int64))
+    for command in ("eval", "train"):
+        expect(cli(command, program, "--data", tmp_path / "none.npz"), INPUT, "'x' has no rows")
+
+
+@pytest.mark.parametrize("batch", [10 ** 7, 10 ** 9, 10 ** 12, 10 ** 18])
+def test_batches_beyond_the_machine(cli, model, data, tmp_path, batch):
+    """A batch that nothing holds is an error with numbers, when compiling or when the session is made."""
+    compiled = cli("compile", model, "-o", tmp_path / "m.bsm", *COMPILE[:2], "--batch", batch)
+    if compiled.returncode == 0:
+        result = cli("eval", tmp_path / "m.bsm", "--data", data)
+        if result.returncode == 0:
+            return  # the machine holds it
+        expect(result, INPUT, "not enough memory: a session takes", "bytes (state", "smaller batch")
+    else:
+        expect(compiled, INPUT, "expected at most 2^40 elements")
+        assert "internal" not in compiled.stderr

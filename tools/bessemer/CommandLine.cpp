@@ -156,6 +156,9 @@ Expected<ParsedLine> parseCommandLine(int argc, char **argv) {
   choose();
   Arguments &arguments = line.arguments;
   arguments.positional = bound->positional;
+  if (chosen->positional && arguments.positional.empty())
+    return Status::usage(std::string(chosen->positional) + ": expected " +
+                         chosen->positionalHelp + ", got ''");
   for (const FlagGroup &group : chosen->groups)
     for (const Flag &flag : group.flags)
       BESSEMER_RETURN_IF_ERROR(collect(*bound, flag, arguments));

@@ -22,6 +22,7 @@ constexpr Flag flags[] = {
 
 Expected<int> run(const Arguments &arguments) {
   BESSEMER_RETURN_IF_ERROR(checkSupported(arguments));
+  BESSEMER_RETURN_IF_ERROR(checkOptimizer(arguments));
   std::optional<std::string> output = arguments.text("output");
   std::optional<std::string> emit = arguments.text("emit");
   if (!output && !emit)

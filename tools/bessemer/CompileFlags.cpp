@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CompileFlags.h"
 
+#include "bessemer/Format/ByteCount.h"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -13,7 +15,8 @@ constexpr Flag training[] = {
      "model computes its loss"},
     {"output-name", FlagKind::Text, "NAME",
      "the output that the loss reads (default: the first)"},
-    {"optimizer", FlagKind::Text, "KIND", "the update rule", "sgd|adamw"},
+    {"optimizer", FlagKind::Text, "KIND", "the update rule (default: sgd)",
+     "sgd|adamw"},
     {"lr", FlagKind::Number, "X", "learning rate (default 0.001)", nullptr, 0},
     {"momentum", FlagKind::Number, "X", "sgd: momentum (0)", nullptr, 0},
     {"dampening", FlagKind::Number, "X", "sgd: dampening (0)", nullptr, 0},
@@ -47,10 +50,11 @@ constexpr Flag code[] = {
     {"batch", FlagKind::Integer, "N", "size of the batch dimension", nullptr,
      1},
     {"dim", FlagKind::Pairs, "NAME=N", "sizes of symbolic dimensions"},
-    {"memory-limit", FlagKind::Text, "BYTES",
-     "memory that a session may take, scratch of kernels apart, e.g. 500MB or "
-     "1.5GiB: values are computed again where they cannot be kept; refused "
-     "when that is not enough"},
+    {"memory-limit", FlagKind::Bytes, "BYTES",
+     "memory that a session may take, scratch of kernels apart: bytes, or with "
+     "a unit of kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of "
+     "1024), e.g. 500MB; values are computed again where they cannot be kept; "
+     "refused when that is not enough"},
     {"target", FlagKind::List, "T,...",
      "machines to make code for: cpu, cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
     {"precision", FlagKind::Text, "P", "element type of the arithmetic (f32)",
@@ -97,6 +101,8 @@ Json jsonOf(const Flag &flag, const Arguments &arguments) {
     return *arguments.number(flag.name);
   case FlagKind::Integer:
     return *arguments.integer(flag.name);
+  case FlagKind::Bytes:
+    return *format::parseByteCount(*arguments.text(flag.name));
   case FlagKind::List:
     return arguments.list(flag.name);
   case FlagKind::Numbers:
@@ -135,6 +141,15 @@ Status checkSupported(const Arguments &arguments) {
                   "this version trains on one device");
   if (arguments.has("betas") && arguments.numbers("betas").size() != 2)
     return refuse("betas", "expected two numbers");
+  return {};
+}
+
+Status checkOptimizer(const Arguments &arguments) {
+  for (const char *flag : {"betas", "eps", "lazy-embeddings"})
+    if (arguments.has(flag) && !arguments.has("optimizer"))
+      return Status::usage(arguments.origin(flag) +
+                           ": is of adamw, and without --optimizer adamw the "
+                           "optimizer is sgd");
   return {};
 }
 

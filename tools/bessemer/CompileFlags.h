@@ -26,6 +26,9 @@ Json jsonOf(const Flag &flag, const Arguments &arguments);
 /// Refuses what this version cannot do, by name.
 Status checkSupported(const Arguments &arguments);
 
+/// Refuses adamw's constants where nobody has asked for adamw.
+Status checkOptimizer(const Arguments &arguments);
+
 /// The options of bsc_compile for a model (include/bessemer/Pipelines/
 /// CompileOptions.h describes them).
 Json compileOptions(const Arguments &arguments, const std::string &model);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Flags.h"
 
+#include "bessemer/Format/ByteCount.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -57,6 +59,10 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
                          std::to_string(given.values.size()));
   }
   for (const std::string &value : given.values) {
+    if (value.empty() && !many)
+      return wrong(flag.value, value);
+    if (flag.kind == FlagKind::Bytes && !format::parseByteCount(value))
+      return wrong(format::byteCountForm, value);
     bool integral = flag.kind == FlagKind::Integer;
     if (integral || flag.kind == FlagKind::Number ||
         flag.kind == FlagKind::Numbers) {
@@ -72,7 +78,8 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
       }
     }
     if (flag.kind == FlagKind::Pairs &&
-        (value.find('=') == std::string::npos || value[0] == '='))
+        (value.find('=') == std::string::npos || value[0] == '=' ||
+         value.back() == '='))
       return wrong("NAME=VALUE", value);
     if (many && value.empty())
       return wrong("a list without empty parts", value);

@@ -26,6 +26,8 @@ enum class FlagKind {
   Number,
   /// A whole number.
   Integer,
+  /// "500MB", "1.5GiB".
+  Bytes,
   /// Comma-separated, or given several times.
   List,
   Numbers,

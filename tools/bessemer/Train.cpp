@@ -81,6 +81,7 @@ loadOrCompile(const Arguments &arguments) {
   if (!arguments.has("loss"))
     return Status::usage("training " + path +
                          " needs --loss, e.g. --loss cross_entropy");
+  BESSEMER_RETURN_IF_ERROR(checkOptimizer(arguments));
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   if (!compiler)
     return compiler.status();
