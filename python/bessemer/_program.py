@@ -3,15 +3,10 @@
 
 import json
 import os
-import tempfile
 import warnings as _warnings
 
-from . import _core
-
-
-class Error(Exception):
-    """The message of the compiler or the runtime, one line per problem."""
-
+from . import _arguments, _core
+from ._arguments import Error
 
 _core.set_error_class(Error)
 
@@ -41,20 +36,9 @@ def _answer(answer):
     return answer
 
 
-def _text(value):
-    if isinstance(value, (list, tuple)):
-        return [_text(item) for item in value]
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
-
-
 def _options(values):
-    """Python values as the JSON recipe; paths become strings."""
-    options = {}
-    for key, value in values.items():
-        if value is None:
-            continue
-        options[key] = _text(value)
-    return json.dumps(options)
+    """Python values as the JSON recipe."""
+    return json.dumps({key: _arguments.plain(key, value) for key, value in values.items() if value is not None})
 
 
 def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
@@ -81,21 +65,21 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
     base_dir. Raises bessemer.Error.
     """
     if target is not None:
-        options["targets"] = [target] if isinstance(target, str) else list(target)
+        options["targets"] = target
     options.update(loss=loss, optimizer=optimizer, precision=precision, dims=dims, batch=batch,
-                   pass_plugins=None if pass_plugins is None else list(pass_plugins))
-    values = {} if recipe is None else json.loads(_core.read_recipe(os.fspath(recipe)))
+                   pass_plugins=pass_plugins)
+    values = {} if recipe is None else json.loads(_core.read_recipe(_arguments.path("recipe", recipe)))
     values.update((key, value) for key, value in options.items() if value is not None)
     data = None
     if isinstance(model, (str, os.PathLike)):
-        values["model"] = os.fspath(model)
+        values["model"] = _arguments.path("model", model)
     elif isinstance(model, (bytes, bytearray, memoryview)):
         data = bytes(model)
     elif hasattr(model, "SerializeToString"):
         data = model.SerializeToString()
     else:
-        raise TypeError("model: expected a path, bytes or an onnx.ModelProto, "
-                        f"got {type(model).__name__}")
+        raise Error("model: expected a path, bytes or an onnx.ModelProto, "
+                    f"got {type(model).__name__}")
     answer = _answer(_call(_core.compile, _options(values), data))
     name = os.fspath(model) if data is None else "<model>"
     return Program(_core.Program.from_bytes(answer.artifact, name))
@@ -103,7 +87,7 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
 
 def load(path):
     """Loads a compiled program (.bsm)."""
-    return Program(_core.Program.load(os.fspath(path)))
+    return Program(_core.Program.load(_arguments.path("path", path)))
 
 
 class Program:
@@ -142,30 +126,17 @@ class Program:
 
     def save(self, path):
         """Writes the artifact: beside, then renamed over `path`."""
-        path = os.fspath(path)
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".bessemer-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(self._core.bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        self._core.save(_arguments.path("path", path))
 
     def session(self, device="cpu", threads=0, seed=0):
         """A session: the state of the program on a device. `threads` 0 takes
-        what OpenMP would take."""
+        what OpenMP would take; `seed` is of random numbers."""
         from ._session import Session
         return Session(self, device, threads, seed)
 
     def export(self, checkpoint, path):
-        """Writes the model with the weights of a checkpoint as .onnx."""
-        options = {"checkpoint": _core.state_file(os.fspath(checkpoint)),
-                   "output": path}
+        """Writes the model with the weights of a checkpoint as .onnx, whatever
+        the checkpoint's optimizer."""
+        options = {"checkpoint": _core.state_file(_arguments.path("checkpoint", checkpoint)),
+                   "output": _arguments.path("path", path)}
         _answer(_call(_core.export_model, _options(options), self._core.bytes()))

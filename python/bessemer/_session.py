@@ -2,17 +2,20 @@
 """Running a compiled program."""
 
 import collections.abc
-import os
 import weakref
 
 import numpy as np
 
-from . import _core
-from ._program import Error
+from . import _arguments, _core
+from ._arguments import Error
 
 _DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i8": "int8",
            "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8",
            "u16": "uint16", "u32": "uint32", "u64": "uint64", "bool": "bool"}
+
+
+_MOST_COUNT = 2 ** 64 - 1
+_MOST_THREADS = 4096
 
 
 class Metrics(collections.abc.Mapping):
@@ -49,15 +52,43 @@ class Session:
     """State on a device. Made by Program.session."""
 
     def __init__(self, program, device, threads, seed):
+        if not isinstance(device, str):
+            raise Error(f"device: expected text such as 'cpu', got {type(device).__name__}")
+        threads = _arguments.count("threads", threads, _MOST_THREADS)
+        self.seed = seed
         self.program = program
         self._core = _core.Session.create(program._core, device, threads)
         self._functions = program.functions
         self._last = {}
-        self.seed = seed
-        #: Calls of train_step so far; drives random numbers.
         self.step = 0
-        #: The learning rate of the next train_step.
         self.learning_rate = float(program.settings.get("lr", 0.0))
+
+    @property
+    def step(self):
+        """Calls of train_step so far; drives random numbers."""
+        return self._step
+
+    @step.setter
+    def step(self, value):
+        self._step = _arguments.count("step", value, _MOST_COUNT)
+
+    @property
+    def seed(self):
+        """Of random numbers."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, value):
+        self._seed = _arguments.count("seed", value, _MOST_COUNT)
+
+    @property
+    def learning_rate(self):
+        """The learning rate of the next train_step."""
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value):
+        self._learning_rate = _arguments.rate("learning_rate", value)
 
     @property
     def target(self):
@@ -85,9 +116,7 @@ class Session:
         if name not in inputs:
             raise Error(f"{function}: no input is named '{name}', expected "
                         + ", ".join(inputs))
-        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-            value = np.from_dlpack(value)
-        array, dtype = np.asarray(value), np.dtype(_DTYPES[inputs[name][0]])
+        array, dtype = _arguments.array(f"{function}: input '{name}'", value), np.dtype(_DTYPES[inputs[name][0]])
         if array.dtype != dtype:
             python = not hasattr(value, "dtype")
             if not np.can_cast(array.dtype, dtype, "same_kind" if python else "safe"):
@@ -124,8 +153,9 @@ class Session:
     def train_step(self, feeds, learning_rate=None):
         """One optimizer step on one batch, {input name: array}. Returns the
         metrics, a lazy mapping."""
+        rate = (self.learning_rate if learning_rate is None
+                else _arguments.rate("learning_rate", learning_rate))
         arrays = self._feeds("train_step", feeds)
-        rate = self.learning_rate if learning_rate is None else learning_rate
         metrics = self._run("train_step", arrays, rate)
         self.step += 1
         return metrics
@@ -176,14 +206,22 @@ class Session:
                                 f"whole batches of {batch} rows, got {total}")
                 parts[name].append(value[:valid].copy() if has_rows else value.copy())
         return {name: part[0] if len(part) == 1 else np.concatenate(part) if part
-                else np.empty((0,) + outputs[name][1][1:], _DTYPES[outputs[name][0]])
-                for name, part in parts.items()}
+                else self._no_rows(name, *outputs[name]) for name, part in parts.items()}
+
+    def _no_rows(self, name, dtype, shape):
+        """Output `name` for no input rows."""
+        batch = next(iter(self._signature("predict")["inputs"].values()))[1][0]
+        if not shape or shape[0] != batch:
+            raise Error(f"predict: output '{name}' has no row per input row, so it needs "
+                        f"whole batches of {batch} rows, got 0")
+        return np.empty((0,) + shape[1:], _DTYPES[dtype])
 
     def evaluate(self, feeds):
         """Mean loss, and accuracy where the loss is a classification, over any
         number of rows: {"loss": ..., "accuracy": ..., "count": ...}."""
         loss = count = correct = 0.0
         accuracy = "correct" in self._signature("eval_step")["outputs"]
+        total = 0
         for arrays, valid, total, batch in self._batches("eval_step", feeds):
             if self.program.settings["loss"] == "output" and total % batch:
                 raise Error("eval_step: the model computes its loss itself, over whole batches: "
@@ -192,6 +230,8 @@ class Session:
             loss += result["loss_sum"]
             count += result["count"]
             correct += result["correct"] if accuracy else 0.0
+        if not total:
+            raise Error("eval_step: expected at least one row, got none: a mean over nothing is no number")
         if not count:
             raise Error("eval_step: no row counts (are all labels ignored?)")
         metrics = {"loss": loss / count, "count": count}
@@ -218,7 +258,10 @@ class Session:
                 raise Error(f"the program has no state named '{name}'")
         arrays = {}
         for name, value in states.items():
-            array = np.array(value, dtype=_DTYPES[names[name]["dtype"]], order="C")
+            array, dtype = _arguments.array(f"state '{name}'", value), np.dtype(_DTYPES[names[name]["dtype"]])
+            if not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise Error(f"state '{name}': expected {dtype}, got {array.dtype}")
+            array = array.astype(dtype, order="C")
             if list(array.shape) != list(names[name]["shape"]):
                 raise Error(f"state '{name}': expected the shape {list(names[name]['shape'])}, "
                             f"got {list(array.shape)}")
@@ -228,11 +271,12 @@ class Session:
 
     def save(self, directory):
         """Writes a checkpoint directory, whole or not at all."""
-        self._core.save(os.fspath(directory), self.step, self.seed)
+        self._core.save(_arguments.path("directory", directory), self.step, self.seed)
 
-    def load(self, directory):
+    def load(self, directory, weights_only=False):
         """Reads a checkpoint; training goes on bit by bit as if it had not
-        stopped."""
-        found = self._core.load(os.fspath(directory))
+        stopped. With `weights_only` it takes parameters and statistics alone,
+        from a checkpoint of the same model with any optimizer or none."""
+        found = self._core.load(_arguments.path("directory", directory), bool(weights_only))
         if found:
             self.step, self.seed = found

@@ -7,6 +7,7 @@
 #include "recipe.h"
 
 #include "bessemer/runtime/Checkpoint.h"
+#include "bessemer/runtime/Files.h"
 #include "bessemer/runtime/Program.h"
 #include "bessemer/runtime/Session.h"
 
@@ -176,6 +177,11 @@ NB_MODULE(_core, m) {
                              bytes.size()},
                             name)));
                   })
+      .def("save",
+           [](const Program &program, const std::string &path) {
+             std::span<const std::byte> bytes = program.bytes();
+             check(writeFileAtomically(path, {&bytes, 1}));
+           })
       .def("bytes",
            [](const Program &program) {
              auto bytes = program.bytes();
@@ -260,10 +266,12 @@ NB_MODULE(_core, m) {
              check(saveCheckpoint(directory, session, &state));
            })
       .def("load",
-           [](Session &session, const std::string &directory)
+           [](Session &session, const std::string &directory, bool weightsOnly)
                -> std::optional<std::tuple<uint64_t, uint64_t>> {
-             auto state = take(loadCheckpoint(directory, session));
-             if (!state)
+             auto state = take(loadCheckpoint(
+                 directory, session,
+                 weightsOnly ? Restore::Weights : Restore::All));
+             if (!state || weightsOnly)
                return std::nullopt;
              return std::make_tuple(state->step, state->seed);
            })

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks of arguments: what was expected, and what was found."""
+
+import math
+import operator
+import os
+
+import numpy as np
+
+
+class Error(Exception):
+    """The message of the compiler or the runtime, one line per problem."""
+
+    __module__ = "bessemer"
+
+
+def _found(value):
+    return repr(value) if isinstance(value, (str, bytes, bool, int, float)) else type(value).__name__
+
+
+def path(name, value):
+    """A path as text."""
+    try:
+        text = os.fsdecode(value)
+    except TypeError:
+        text = ""
+    if not text or "\0" in text:
+        raise Error(f"{name}: expected a path, got {_found(value)}")
+    return text
+
+
+def count(name, value, most):
+    """A whole number in [0, most]."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not 0 <= number <= most:
+        raise Error(f"{name}: expected a whole number from 0 to {most}, got {_found(value)}")
+    return number
+
+
+def rate(name, value):
+    """A finite number of at least 0, also as an array of one."""
+    try:
+        number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or number < 0:
+        raise Error(f"{name}: expected a number of at least 0, got {_found(value)}")
+    return number
+
+
+def array(name, value):
+    """A NumPy array of what NumPy or DLPack can read on the CPU."""
+    try:
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(value)
+    except Exception as problem:  # whatever the library that owns the value raises
+        raise Error(f"{name}: expected an array, got {type(value).__name__}: {' '.join(str(problem).split())}") from problem
+
+
+def plain(name, value):
+    """What a recipe may hold: text, numbers, lists and mappings; paths become text."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, os.PathLike):
+        return path(name, value)
+    if hasattr(value, "items"):
+        return {str(key): plain(f"{name}.{key}", entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(name, entry) for entry in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    for convert in (operator.index, float):
+        try:
+            number = convert(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(number):
+            return number
+        raise Error(f"option '{name}': expected a finite number, got {number}")
+    raise Error(f"option '{name}': expected text, a number, a list or a mapping, got {type(value).__name__}")
