@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include <cfloat>
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -41,7 +42,9 @@ bool getBool(const std::string &key, const json &value) {
 }
 
 int64_t getInteger(const std::string &key, const json &value) {
-  if (!value.is_number_integer())
+  // One of 2^63 and more would become negative.
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX))
     fail(key, "an integer", value);
   return value.get<int64_t>();
 }
@@ -65,7 +68,10 @@ double getNumber(const std::string &key, const json &value, double low,
 }
 
 double getNonNegative(const std::string &key, const json &value) {
-  return getNumber(key, value, 0, INFINITY, "a number of at least 0");
+  // Kernels compute with it in f32, where the next one is infinite.
+  double end = std::nextafter(double(FLT_MAX), INFINITY);
+  return getNumber(key, value, 0, end,
+                   "a number of at least 0 that float32 holds");
 }
 
 double getFraction(const std::string &key, const json &value) {
@@ -136,8 +142,8 @@ void readOptimizer(const json &value, CompileOptions &options) {
     else if (!adamw && name == "momentum")
       optimizer.momentum = getNonNegative(key, entry);
     else if (!adamw && name == "dampening")
-      optimizer.dampening =
-          getNumber(key, entry, -INFINITY, INFINITY, "a number");
+      optimizer.dampening = getNumber(key, entry, -FLT_MAX, FLT_MAX,
+                                      "a number that float32 holds");
     else if (!adamw && name == "nesterov")
       optimizer.nesterov = getBool(key, entry);
     else if (adamw && name == "eps")

@@ -506,3 +506,12 @@ def test_batches_beyond_the_machine(cli, model, data, tmp_path, batch):
     else:
         expect(compiled, INPUT, "expected at most 2^40 elements")
         assert "internal" not in compiled.stderr
+
+
+@pytest.mark.parametrize("flag", ["--lr", "--eps", "--weight-decay", "--clip-norm"])
+def test_numbers_that_float32_does_not_hold(cli, model, program, data, tmp_path, flag):
+    """They would be infinite in the kernels."""
+    expect(cli("compile", model, "-o", tmp_path / "n.bsm", *COMPILE[:6], flag, "1e39"), USAGE,
+           f"{flag}: expected at most 3.40282e+38, got '1e39'")
+    if flag == "--lr":
+        expect(cli("train", program, "--data", data, flag, "1e39"), USAGE, "--lr: expected at most 3.40282e+38, got '1e39'")

@@ -4,6 +4,7 @@
 #include "bessemer/Format/ByteCount.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <filesystem>
 
 namespace bessemer::tool {
@@ -17,20 +18,24 @@ constexpr Flag training[] = {
      "the output that the loss reads (default: the first)"},
     {"optimizer", FlagKind::Text, "KIND", "the update rule (default: sgd)",
      "sgd|adamw"},
-    {"lr", FlagKind::Number, "X", "learning rate (default 0.001)", nullptr, 0},
-    {"momentum", FlagKind::Number, "X", "sgd: momentum (0)", nullptr, 0},
-    {"dampening", FlagKind::Number, "X", "sgd: dampening (0)", nullptr, 0},
+    {"lr", FlagKind::Number, "X", "learning rate (default 0.001)", nullptr, 0,
+     FLT_MAX},
+    {"momentum", FlagKind::Number, "X", "sgd: momentum (0)", nullptr, 0,
+     FLT_MAX},
+    {"dampening", FlagKind::Number, "X", "sgd: dampening (0)", nullptr, 0,
+     FLT_MAX},
     {"nesterov", FlagKind::Switch, "", "sgd: Nesterov momentum"},
     {"betas", FlagKind::Numbers, "B1,B2", "adamw: decay rates (0.9,0.999)",
      nullptr, 0},
-    {"eps", FlagKind::Number, "X", "adamw: epsilon (1e-8)", nullptr, 0},
+    {"eps", FlagKind::Number, "X", "adamw: epsilon (1e-8)", nullptr, 0,
+     FLT_MAX},
     {"weight-decay", FlagKind::Number, "X", "weight decay (sgd 0, adamw 0.01)",
-     nullptr, 0},
+     nullptr, 0, FLT_MAX},
     {"lazy-embeddings", FlagKind::Switch, "",
      "adamw: update only the table entries that a step looks up (another "
      "optimizer, as torch.optim.SparseAdam; not with --accumulate)"},
     {"clip-norm", FlagKind::Number, "X",
-     "scale gradients down to this norm (default: never)", nullptr, 0},
+     "scale gradients down to this norm (default: never)", nullptr, 0, FLT_MAX},
     {"accumulate", FlagKind::Integer, "N",
      "compute a batch in N parts, one after the other (1)", nullptr, 1},
     {"train", FlagKind::List, "GLOB,...", "initializers to train"},

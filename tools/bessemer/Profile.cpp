@@ -164,6 +164,9 @@ Expected<int> run(const Arguments &arguments) {
     return function.status();
   const bool json = arguments.has("json");
 
+  auto session = createSession(arguments, *program);
+  if (!session)
+    return session.status();
   SyntheticInputs synthetic;
   std::unique_ptr<BatchLoader> loader;
   std::span<const NamedTensor> inputs;
@@ -186,9 +189,6 @@ Expected<int> run(const Arguments &arguments) {
     inputs = synthetic.tensors();
   }
 
-  auto session = createSession(arguments, *program);
-  if (!session)
-    return session.status();
   StepBlock block;
   block.learningRate = 1e-4f;
   for (const NamedTensor &input : inputs)

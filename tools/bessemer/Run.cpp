@@ -7,6 +7,7 @@
 #include "bessemer/runtime/Checkpoint.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +26,7 @@ constexpr Flag flags[] = {
      "a checkpoint, or the directory of a run; its parameters and statistics, "
      "for train_step all of it (default: initial weights)"},
     {"lr", FlagKind::Number, "X", "learning rate of the step (train_step)",
-     nullptr, 0},
+     nullptr, 0, FLT_MAX},
     {"step", FlagKind::Integer, "N", "number of the step (0)", nullptr, 0},
     {"seed", FlagKind::Integer, "N", "seed of the step (0)", nullptr, 0},
 };
