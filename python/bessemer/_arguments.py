@@ -8,6 +8,9 @@ import os
 import numpy as np
 
 
+_MOST_FLOAT = float(np.finfo(np.float32).max)
+
+
 class Error(Exception):
     """The message of the compiler or the runtime, one line per problem."""
 
@@ -18,14 +21,19 @@ def _found(value):
     return repr(value) if isinstance(value, (str, bytes, bool, int, float)) else type(value).__name__
 
 
+def _is_unicode(text):
+    """Bytes of a path that are no UTF-8 become lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def path(name, value):
     """A path as text."""
     try:
         text = os.fsdecode(value)
     except TypeError:
         text = ""
-    if not text or "\0" in text:
-        raise Error(f"{name}: expected a path, got {_found(value)}")
+    if not text or "\0" in text or not _is_unicode(text):
+        raise Error(f"{name}: expected a path in UTF-8, got {_found(value)}")
     return text
 
 
@@ -41,13 +49,13 @@ def count(name, value, most):
 
 
 def rate(name, value):
-    """A finite number of at least 0, also as an array of one."""
+    """A number of at least 0 that float32 holds, also as an array of one."""
     try:
         number = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number) or number < 0:
-        raise Error(f"{name}: expected a number of at least 0, got {_found(value)}")
+    if not 0 <= number <= _MOST_FLOAT:
+        raise Error(f"{name}: expected a number from 0 to {_MOST_FLOAT:g}, got {_found(value)}")
     return number
 
 
@@ -63,6 +71,8 @@ def array(name, value):
 
 def plain(name, value):
     """What a recipe may hold: text, numbers, lists and mappings; paths become text."""
+    if isinstance(value, str) and not _is_unicode(value):
+        raise Error(f"option '{name}': expected text in UTF-8, got {value!r}")
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, os.PathLike):

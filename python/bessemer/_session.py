@@ -2,6 +2,8 @@
 """Running a compiled program."""
 
 import collections.abc
+import functools
+import threading
 import weakref
 
 import numpy as np
@@ -48,8 +50,22 @@ class Metrics(collections.abc.Mapping):
             self[name]
 
 
+def _alone(method):
+    """A session serves one thread at a time; a call that meets another one in
+    it fails and does nothing."""
+    @functools.wraps(method)
+    def call(self, *arguments, **options):
+        if not self._use.acquire(blocking=False):
+            raise Error(f"{method.__name__}: another thread is using the session")
+        try:
+            return method(self, *arguments, **options)
+        finally:
+            self._use.release()
+    return call
+
+
 class Session:
-    """State on a device. Made by Program.session."""
+    """State on a device, for one thread at a time. Made by Program.session."""
 
     def __init__(self, program, device, threads, seed):
         if not isinstance(device, str):
@@ -60,6 +76,7 @@ class Session:
         self._core = _core.Session.create(program._core, device, threads)
         self._functions = program.functions
         self._last = {}
+        self._use = threading.Lock()
         self.step = 0
         self.learning_rate = float(program.settings.get("lr", 0.0))
 
@@ -150,6 +167,7 @@ class Session:
         self._last[function] = weakref.ref(metrics)
         return metrics
 
+    @_alone
     def train_step(self, feeds, learning_rate=None):
         """One optimizer step on one batch, {input name: array}. Returns the
         metrics, a lazy mapping."""
@@ -165,8 +183,12 @@ class Session:
         repeating its last row, and yields (arrays, valid rows, all rows, batch)."""
         inputs = self._signature(function)["inputs"]
         arrays = self._feeds(function, feeds)
-        rows = {name: array.shape[0] for name, array in arrays.items()
-                if len(inputs[name][1]) and array.ndim}
+        for name, array in arrays.items():
+            shape = inputs[name][1]
+            if array.ndim != len(shape) or array.shape[1:] != tuple(shape[1:]):
+                expected = ", ".join(map(str, ("rows", *shape[1:]))) if shape else ""
+                raise Error(f"{function}: input '{name}': expected the shape [{expected}], got {list(array.shape)}")
+        rows = {name: array.shape[0] for name, array in arrays.items() if array.ndim}
         if all(array.shape == tuple(inputs[name][1]) for name, array in arrays.items()):
             # One whole batch; not every input needs to have its rows.
             total = max(rows.values(), default=1)
@@ -191,6 +213,7 @@ class Session:
                 part[name] = array
             yield part, valid, total, batch
 
+    @_alone
     def predict(self, feeds):
         """The model's outputs in inference mode, {name: array}, for any number
         of rows."""
@@ -216,6 +239,7 @@ class Session:
                         f"whole batches of {batch} rows, got 0")
         return np.empty((0,) + shape[1:], _DTYPES[dtype])
 
+    @_alone
     def evaluate(self, feeds):
         """Mean loss, and accuracy where the loss is a classification, over any
         number of rows: {"loss": ..., "accuracy": ..., "count": ...}."""
@@ -239,11 +263,13 @@ class Session:
             metrics["accuracy"] = correct / count
         return metrics
 
+    @_alone
     def state_dict(self):
         """Every state as an array of its own, {name: array}."""
         return {name: self._core.read_state(name).copy()
                 for name in self.program.states}
 
+    @_alone
     def load_state_dict(self, states):
         """Sets every state, or none: a missing or extra name and a wrong shape
         are errors."""
@@ -259,20 +285,21 @@ class Session:
         arrays = {}
         for name, value in states.items():
             array, dtype = _arguments.array(f"state '{name}'", value), np.dtype(_DTYPES[names[name]["dtype"]])
-            if not np.can_cast(array.dtype, dtype, "same_kind"):
-                raise Error(f"state '{name}': expected {dtype}, got {array.dtype}")
-            array = array.astype(dtype, order="C")
             if list(array.shape) != list(names[name]["shape"]):
                 raise Error(f"state '{name}': expected the shape {list(names[name]['shape'])}, "
                             f"got {list(array.shape)}")
-            arrays[name] = array
+            if not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise Error(f"state '{name}': expected {dtype}, got {array.dtype}")
+            arrays[name] = array.astype(dtype, order="C")
         for name, array in arrays.items():
             self._core.write_state(name, array)
 
+    @_alone
     def save(self, directory):
         """Writes a checkpoint directory, whole or not at all."""
         self._core.save(_arguments.path("directory", directory), self.step, self.seed)
 
+    @_alone
     def load(self, directory, weights_only=False):
         """Reads a checkpoint; training goes on bit by bit as if it had not
         stopped. With `weights_only` it takes parameters and statistics alone,

@@ -21,13 +21,13 @@ def session(case):
     return case.compile().session(threads=1)
 
 
-@pytest.mark.parametrize("value", ["0.1", None, math.nan, math.inf, -1, True, [0.1, 0.2], 10 ** 400])
+@pytest.mark.parametrize("value", ["0.1", None, math.nan, math.inf, -1, True, [0.1, 0.2], 1e39, 10 ** 400])
 def test_learning_rate(case, session, value):
     before, state = session.learning_rate, session.state_dict()
-    with pytest.raises(bessemer.Error, match="learning_rate: expected a number of at least 0, got"):
+    with pytest.raises(bessemer.Error, match="learning_rate: expected a number from 0 to 3.40282e\\+38, got"):
         session.learning_rate = value
     if value is not None:  # the session's own
-        with pytest.raises(bessemer.Error, match="learning_rate: expected a number of at least 0, got"):
+        with pytest.raises(bessemer.Error, match="learning_rate: expected a number from 0 to 3.40282e\\+38, got"):
             session.train_step(case.batch(0), learning_rate=value)
     assert session.learning_rate == before and session.step == 0
     for name, array in session.state_dict().items():
@@ -71,9 +71,13 @@ def test_session_options(case, options, match):
     (dict(target=3), "option 'targets': expected a list of strings, got 3"),
     (dict(pass_plugins=3), "option 'pass_plugins': expected a list of strings, got 3"),
     (dict(freeze=object()), "option 'freeze': expected text, a number, a list or a mapping, got object"),
+    (dict(batch=2 ** 63), "option 'batch': expected an integer, got 9223372036854775808"),
+    (dict(loss="cross_entropy", class_axis=2 ** 64 - 1), "option 'class_axis': expected an integer, got 18446744073709551615"),
+    (dict(optimizer={"kind": "sgd", "lr": 1e39}), "option 'optimizer.lr': expected a number of at least 0 that float32 holds"),
+    (dict(freeze="\udcff"), "option 'freeze': expected text in UTF-8"),
     (dict(dims=["batch"]), "option 'dims': expected an object"),
-    (dict(recipe=3), "recipe: expected a path, got 3"),
-    (dict(recipe=""), "recipe: expected a path, got ''"),
+    (dict(recipe=3), "recipe: expected a path in UTF-8, got 3"),
+    (dict(recipe=""), "recipe: expected a path in UTF-8, got ''"),
 ])
 def test_compile_options(case, options, match):
     with pytest.raises(bessemer.Error, match=match):
@@ -86,14 +90,16 @@ def test_numpy_numbers_are_options(case):
     assert float(program.settings["lr"]) == 0.5
 
 
-@pytest.mark.parametrize("value", ["", 3, None, "a\0b"])
+@pytest.mark.parametrize("value", ["", 3, None, "a\0b", "/tmp/\udcff"])
 def test_paths(case, session, tmp_path, value):
-    for name, call in (("path", bessemer.load), ("model", bessemer.compile), ("path", session.program.save),
+    for name, call in (("path", bessemer.load), ("path", session.program.save),
                        ("directory", session.save), ("directory", session.load),
                        ("checkpoint", lambda path: session.program.export(path, tmp_path / "x.onnx")),
                        ("path", lambda path: session.program.export(tmp_path, path))):
-        with pytest.raises(bessemer.Error, match=f"^{name}: expected a path"):
+        with pytest.raises(bessemer.Error, match=f"^{name}: expected a path in UTF-8, got"):
             call(value)
+    with pytest.raises(bessemer.Error, match="^model: expected a path"):
+        bessemer.compile(value)
 
 
 def test_save_names_the_file(session, tmp_path):
@@ -115,6 +121,8 @@ def test_no_rows(case, session):
     for name, value in session.predict({"x": none["x"]}).items():
         dtype, shape = session.program.functions["predict"]["outputs"][name]
         assert value.shape == (0, *shape[1:]) and value.dtype == np.float32
+    with pytest.raises(bessemer.Error, match=r"predict: input 'x': expected the shape \[rows, "):
+        session.predict({"x": np.zeros((0, 1, 1, 1), np.float32)})
     with pytest.raises(bessemer.Error, match="eval_step: expected at least one row, got none"):
         session.evaluate(none)
     with pytest.raises(bessemer.Error, match="train_step: input 'x': expected"):
@@ -144,3 +152,25 @@ def test_arrays(case, session, value, found):
 def test_counters_take_no_fractions(session):
     with pytest.raises(bessemer.Error, match="state 'updates': expected int64, got float64"):
         session.load_state_dict({**session.state_dict(), "updates": 1.5})
+
+
+def test_one_thread_at_a_time(case, session):
+    """As in C: whoever comes second is told, and nothing is mixed up."""
+    import threading
+    problems, done = [], []
+
+    def work():
+        for _ in range(300):
+            try:
+                done.append(session.train_step(case.batch(0)))
+            except bessemer.Error as problem:
+                problems.append(str(problem))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) + len(problems) == 1200
+    assert session.step == len(done) == session.state_dict()["updates"]
+    assert set(problems) <= {"train_step: another thread is using the session"}
