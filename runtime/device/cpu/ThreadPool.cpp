@@ -139,12 +139,13 @@ void ThreadPool::publish(Kernel newKernel, void **newBuffers, int64_t newTiles,
   // Sequentially consistent: a worker goes to sleep before we look for
   // sleepers, or sees this launch.
   launches.store(uint32_t(launch));
+  woke = false;
   wakeWorkers();
 }
 
+/// Wakes those that sleep, once in a launch, unless it is too early for that.
 void ThreadPool::wakeWorkers() {
-  woke = false;
-  if (sleepers.load() == 0)
+  if (woke || sleepers.load() == 0)
     return;
   if (wakePause > Clock::duration::zero() && Clock::now() < nextWake)
     return;
@@ -165,6 +166,9 @@ unsigned ThreadPool::claimFrom(int share, int thread) {
   std::atomic<uint64_t> &unclaimed = shares[share].unclaimed;
   uint64_t seen = unclaimed.load(std::memory_order_acquire);
   while (uint64_t left = seen & chunkMask) {
+    // A launch that turns out to be long outlasts the pause.
+    if (thread == 0 && done > 0)
+      wakeWorkers();
     Kernel body = kernel.load(std::memory_order_relaxed);
     void **operands = buffers.load(std::memory_order_relaxed);
     int64_t end = tiles.load(std::memory_order_relaxed);

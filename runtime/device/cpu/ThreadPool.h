@@ -76,8 +76,8 @@ private:
   // The caller's own.
   alignas(64) uint64_t launch = 0;
   /// Launches that did not need the workers they woke lengthen the pause
-  /// until sleepers are woken again. It is a time, so that launches that last
-  /// longer than it always wake them.
+  /// until sleepers are woken again. It is a time, so that a launch that lasts
+  /// longer than it always wakes them, at its begin or between two chunks.
   std::chrono::steady_clock::duration wakePause{};
   std::chrono::steady_clock::time_point nextWake{};
   bool woke = false;

@@ -125,6 +125,40 @@ TEST(ThreadPool, WakesSleepersForLongLaunchesAfterShortOnes) {
   EXPECT_LE(launches, 10);
 }
 
+/// The caller's sixteenth chunk, several pauses after the launch's first, waits
+/// for a worker to have one.
+static void chunkThatNeedsAWorker(void **buffers, int64_t, int64_t, void *) {
+  auto &shared = *static_cast<Shared *>(buffers[0]);
+  if (std::this_thread::get_id() != shared.caller) {
+    ++shared.byWorkers;
+    return;
+  }
+  std::this_thread::sleep_for(500us);
+  if (++shared.started != 16)
+    return;
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (shared.byWorkers == 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+}
+
+TEST(ThreadPool, WakesSleepersDuringALaunchThatBeganInThePause) {
+  auto pool = makePool(2);
+  std::vector<uint64_t> counts(1);
+  // In some of the rounds the worker sleeps and the pause lasts when the long
+  // launch begins, whatever the machine's load.
+  for (int round = 0; round < 30; ++round) {
+    for (uint64_t launch = 1; launch <= 20; ++launch) {
+      std::this_thread::sleep_for(200us);
+      void *buffers[] = {counts.data(), reinterpret_cast<void *>(launch)};
+      pool->run(countTiles, buffers, 1, nullptr);
+    }
+    Shared shared;
+    void *buffers[] = {&shared};
+    pool->run(chunkThatNeedsAWorker, buffers, 32, nullptr);
+    ASSERT_GT(shared.byWorkers, 0) << "round " << round;
+  }
+}
+
 TEST(ThreadPool, ForkedChildRunsAlone) {
   auto pool = makePool(2);
   pid_t child = ::fork();
