@@ -36,13 +36,15 @@ GraphImporter::GraphImporter(
 }
 
 Imported &GraphImporter::define(const std::string &name) {
-  return scopes.back()[name] = {};
+  return scopes.back().names[name] = {};
 }
 
 Imported *GraphImporter::lookUp(const std::string &name) {
-  for (auto &scope : llvm::reverse(scopes))
-    if (auto it = scope.find(name); it != scope.end())
-      return &it->second;
+  for (Scope &scope : llvm::reverse(scopes))
+    for (Names *names : {&scope.names, scope.constants})
+      if (names)
+        if (auto it = names->find(name); it != names->end())
+          return &it->second;
   Imported *imported = initializer(name);
   return imported;
 }
@@ -55,6 +57,17 @@ void GraphImporter::report(const onnx::NodeProto &node, const Twine &what) {
   std::string part = node.op_type() == origin.op ? "" : node.op_type() + ": ";
   diagnostics.errors.push_back(
       (label + ": " + Origins::describe(origin) + ": " + part + what).str());
+}
+
+RankedTensorType GraphImporter::typeOf(const Literal &literal) const {
+  Type element = elementTypeOf(builder.getContext(), literal.elementType);
+  return element ? RankedTensorType::get(literal.shape, element)
+                 : RankedTensorType();
+}
+
+bool GraphImporter::isConstant(const onnx::NodeProto &node) {
+  return node.op_type() == "Constant" && node.domain().empty() &&
+         node.output_size() == 1;
 }
 
 /// The most elements of a known tensor.
@@ -76,9 +89,13 @@ GraphImporter::fold(const onnx::NodeProto &node,
   for (const FoldOperand &operand : operands)
     if (operand.literal)
       most = std::max(most, operand.literal->size());
-  if (foldedElements > mostFolded && (lanes || most > alwaysFolded))
+  if (!isConstant(node) && foldedElements > mostFolded &&
+      (lanes || most > alwaysFolded))
     return std::nullopt;
   std::optional<Literal> result = foldNode(node, operands, largestFolded());
+  // The model's own elements are no more than its file has.
+  if (isConstant(node))
+    return result;
   foldedElements += 1 + (result ? result->size() : 0);
   // Only reductions read more than they write.
   if (llvm::StringRef(node.op_type()).starts_with("Reduce"))
@@ -143,6 +160,9 @@ bool GraphImporter::importNode(const onnx::NodeProto &node) {
     results = importOp(node, operands);
   if (!results)
     return false;
+  if (loopDepth > 0)
+    for (const Imported &result : *results)
+      unrolledElements += result.literal ? result.literal->size() : 0;
   for (auto [result, output] : llvm::zip(*results, node.output()))
     if (!output.empty())
       define(output) = std::move(result);
@@ -174,9 +194,7 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
     literal = fold(node, foldOperands);
   if (literal) {
     Imported result;
-    if (Type element =
-            elementTypeOf(builder.getContext(), literal->elementType))
-      result.type = RankedTensorType::get(literal->shape, element);
+    result.type = typeOf(*literal);
     result.literal = std::move(*literal);
     return std::vector{std::move(result)};
   }
@@ -186,6 +204,10 @@ GraphImporter::Results GraphImporter::importOp(const onnx::NodeProto &node,
       return !operand || operand->literal;
     });
     return fail(!isFoldable(node.op_type()) ? "unsupported op"
+                : isKnown && largestFolded() < largestKnown
+                    ? "cannot be computed when compiling: the model's known "
+                      "values take more than " +
+                          Twine(mostFolded) + " elements"
                 : isKnown ? "cannot be computed: its inputs, attributes or the "
                             "size of its result are not valid"
                           : "unsupported on values that are only known when "

@@ -33,7 +33,6 @@ public:
   Imported &define(const std::string &name);
   /// The value of a name, or null after an error that made it unknown.
   Imported *lookUp(const std::string &name);
-  void forget(const std::string &name) { scopes.front().erase(name); }
   /// Imports all nodes, also after one that failed.
   void importNodes();
 
@@ -41,6 +40,7 @@ private:
   using Operands = std::vector<Imported *>;
   /// What a node makes, by output; nothing after an error, which is reported.
   using Results = std::optional<std::vector<Imported>>;
+  using Names = std::map<std::string, Imported>;
 
   // GraphImporter.cpp
   bool importNode(const onnx::NodeProto &node);
@@ -55,6 +55,9 @@ private:
   /// Folds a node within what is left of the model's budget.
   std::optional<Literal> fold(const onnx::NodeProto &node,
                               llvm::ArrayRef<FoldOperand> operands);
+  static bool isConstant(const onnx::NodeProto &node);
+  /// Null where a tensor of the program cannot have the elements' type.
+  mlir::RankedTensorType typeOf(const Literal &literal) const;
   /// The most elements that a known tensor may have now.
   int64_t largestFolded() const;
   mlir::Location locationOf(const NodeOrigin &origin);
@@ -73,7 +76,11 @@ private:
   bool probeLoop(const onnx::NodeProto &node, LoopRun &run);
   /// Imports the nodes of a subgraph, up to one that fails.
   bool importSubgraph(const onnx::GraphProto &graph);
-  void importSubgraphInitializers(const onnx::GraphProto &graph);
+  /// What a subgraph's initializers and Constant nodes are: the same in every
+  /// iteration.
+  Names &constantsOf(const onnx::GraphProto &graph);
+  /// Whether the iterations so far are more than a module can hold.
+  bool unrollsTooMuch() const;
 
   // ImportSegments.cpp
   struct Segments;
@@ -127,7 +134,12 @@ private:
   /// How many nodes read a name.
   std::map<std::string, unsigned> uses;
   /// Names by graph, the outermost first.
-  std::list<std::map<std::string, Imported>> scopes;
+  struct Scope {
+    Names names;
+    Names *constants = nullptr;
+  };
+  std::list<Scope> scopes;
+  std::map<const onnx::GraphProto *, Names> subgraphConstants;
   /// Iterations imported together; 0 outside of lanes.
   int64_t lanes = 0;
   int64_t laneLimit = 0;
@@ -135,8 +147,9 @@ private:
   bool isAttempt = false;
   /// Loops around the current node.
   int64_t loopDepth = 0;
-  /// Nodes of loops' bodies so far, counted in every iteration.
-  int64_t unrolledNodes = 0;
+  /// Nodes of loops' bodies so far, counted in every iteration, and elements of
+  /// what is known in them.
+  int64_t unrolledNodes = 0, unrolledElements = 0;
   bool hasReportedUnrolling = false;
   /// Elements that folding has read and written.
   int64_t foldedElements = 0;

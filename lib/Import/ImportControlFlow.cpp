@@ -15,8 +15,10 @@ using namespace mlir;
 /// More nodes in the iterations of all loops, or in groups of equal iterations,
 /// would make a module that no later stage handles in reasonable time.
 static constexpr int64_t mostUnrolled = int64_t(1) << 17;
-/// Known elements that take as long as a node.
-static constexpr int64_t elementsPerNode = 4096;
+/// Known elements that take as long to copy as a node to import.
+static constexpr int64_t elementsPerNode = 1024;
+/// Known elements that take as long to copy as a name to define.
+static constexpr int64_t elementsPerName = 128;
 
 /// The most iterations that are tried together.
 static constexpr int64_t mostLanes = int64_t(1) << 18;
@@ -35,34 +37,50 @@ static const onnx::GraphProto *subgraph(const onnx::NodeProto &node,
   return attribute && attribute->has_g() ? &attribute->g() : nullptr;
 }
 
-void GraphImporter::importSubgraphInitializers(const onnx::GraphProto &graph) {
+bool GraphImporter::unrollsTooMuch() const {
+  return unrolledNodes + unrolledElements / elementsPerNode > mostUnrolled;
+}
+
+GraphImporter::Names &
+GraphImporter::constantsOf(const onnx::GraphProto &graph) {
+  auto [it, isNew] = subgraphConstants.try_emplace(&graph);
+  if (!isNew)
+    return it->second;
+  auto add = [&](const std::string &name, std::optional<Literal> literal) {
+    if (!literal)
+      return;
+    Imported &value = it->second[name];
+    value.type = typeOf(*literal);
+    value.literal = std::move(*literal);
+  };
   for (const onnx::TensorProto &tensor : graph.initializer())
-    if (auto literal = literalOf(tensor)) {
-      Imported &value = define(tensor.name());
-      if (Type element =
-              elementTypeOf(builder.getContext(), literal->elementType))
-        value.type = RankedTensorType::get(literal->shape, element);
-      value.literal = std::move(*literal);
-    }
+    add(tensor.name(), literalOf(tensor));
+  for (const onnx::NodeProto &node : graph.node())
+    if (isConstant(node))
+      add(node.output(0), foldNode(node, {}, /*largest=*/0));
+  return it->second;
 }
 
 bool GraphImporter::importSubgraph(const onnx::GraphProto &graph) {
   if (loopDepth > 0) {
     // An iteration without nodes costs something, too.
     unrolledNodes += graph.node_size() + 1;
-    if (unrolledNodes > mostUnrolled)
+    unrolledElements += elementsPerName * graph.output_size();
+    if (unrollsTooMuch())
       return false;
   }
-  importSubgraphInitializers(graph);
+  Names &constants = constantsOf(graph);
+  scopes.back().constants = &constants;
   size_t errors = diagnostics.errors.size();
-  for (const onnx::NodeProto &node : graph.node())
-    if (!importNode(node)) {
-      // The other errors of the body are worth knowing, those of later
-      // iterations are not.
-      if (isAttempt)
-        return false;
-    }
-  return diagnostics.errors.size() == errors && unrolledNodes <= mostUnrolled;
+  for (const onnx::NodeProto &node : graph.node()) {
+    if (isConstant(node) && constants.count(node.output(0)))
+      continue;
+    // The other errors of the body are worth knowing, those of later iterations
+    // are not.
+    if ((!importNode(node) && isAttempt) || (loopDepth && unrollsTooMuch()))
+      return false;
+  }
+  return diagnostics.errors.size() == errors;
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,7 +213,7 @@ bool GraphImporter::runIterations(const onnx::NodeProto &node, LoopRun &run,
   // What is carried is copied.
   for (const Imported &value : run.carried)
     if (value.literal)
-      unrolledNodes += value.literal->size() / elementsPerNode;
+      unrolledElements += value.literal->size();
   scopes.emplace_back();
   ++loopDepth;
   int64_t outerLanes = std::exchange(lanes, count);
@@ -252,7 +270,7 @@ bool GraphImporter::runIterations(const onnx::NodeProto &node, LoopRun &run,
   std::vector<Imported> carried;
   for (size_t i = 0; i < carriedCount; ++i) {
     const Imported &before = run.carried[i];
-    Imported after = outputs[i + 1];
+    Imported after = std::move(outputs[i + 1]);
     if (after.validLanes && after.validLanes < count) {
       narrow(after.validLanes);
       return false;
@@ -384,13 +402,14 @@ GraphImporter::Results GraphImporter::importLoop(const onnx::NodeProto &node,
     }
     if (done || runIterations(node, run, 0))
       continue;
-    if (unrolledNodes > mostUnrolled && !isAttempt &&
+    if (unrollsTooMuch() && !isAttempt &&
         !std::exchange(hasReportedUnrolling, true))
       report(node, "takes the iterations of the model's loops that cannot be "
                    "computed together above " +
-                       Twine(mostUnrolled) +
-                       " nodes; expected fewer, or iterations that treat equal "
-                       "slices alike");
+                       Twine(mostUnrolled) + " nodes (or " +
+                       Twine(elementsPerNode) +
+                       " known elements for each); expected fewer, or "
+                       "iterations that treat equal slices alike");
     return std::nullopt;
   }
 
