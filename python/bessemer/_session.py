@@ -154,15 +154,14 @@ class Session:
             raise Error(f"{function}: input '{missing[0]}' is missing")
         return arrays
 
-    def _run(self, function, arrays, learning_rate=0.0, valid_rows=None):
+    def _run(self, function, arrays, learning_rate=0.0, valid_rows=None, batch=0):
         last = self._last.pop(function, None)
         if last is not None and last() is not None:
             last()._settle()
         if valid_rows is None:
             valid_rows = max((array.shape[0] for array in arrays.values()
                               if array.ndim), default=0)
-        self._core.run(function, arrays, self.step, self.seed, learning_rate,
-                       valid_rows)
+        self._core.run(function, arrays, self.step, batch, self.seed, learning_rate, valid_rows)
         metrics = Metrics(self, function, list(self._functions[function]["outputs"]))
         self._last[function] = weakref.ref(metrics)
         return metrics
@@ -219,8 +218,8 @@ class Session:
         of rows."""
         outputs = self._signature("predict")["outputs"]
         parts = {name: [] for name in outputs}
-        for arrays, valid, total, batch in self._batches("predict", feeds):
-            self._run("predict", arrays, valid_rows=valid)
+        for index, (arrays, valid, total, batch) in enumerate(self._batches("predict", feeds)):
+            self._run("predict", arrays, valid_rows=valid, batch=index)
             for name in outputs:
                 value = self._core.output("predict", name)
                 has_rows = value.ndim and value.shape[0] == batch
@@ -246,11 +245,11 @@ class Session:
         loss = count = correct = 0.0
         accuracy = "correct" in self._signature("eval_step")["outputs"]
         total = 0
-        for arrays, valid, total, batch in self._batches("eval_step", feeds):
+        for index, (arrays, valid, total, batch) in enumerate(self._batches("eval_step", feeds)):
             if self.program.settings["loss"] == "output" and total % batch:
                 raise Error("eval_step: the model computes its loss itself, over whole batches: "
                             f"expected a multiple of {batch} rows, got {total}")
-            result = self._run("eval_step", arrays, valid_rows=valid)
+            result = self._run("eval_step", arrays, valid_rows=valid, batch=index)
             loss += result["loss_sum"]
             count += result["count"]
             correct += result["correct"] if accuracy else 0.0

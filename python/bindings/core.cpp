@@ -101,7 +101,8 @@ nb::list valuesOf(const std::vector<ValueInfo> &values) {
 }
 
 void run(Session &session, const std::string &function, nb::dict feeds,
-         uint64_t step, uint64_t seed, float learningRate, int64_t validRows) {
+         uint64_t step, uint64_t batch, uint64_t seed, float learningRate,
+         int64_t validRows) {
   std::vector<std::string> names;
   std::vector<InputArray> arrays;
   std::vector<std::vector<int64_t>> shapes(feeds.size());
@@ -114,7 +115,7 @@ void run(Session &session, const std::string &function, nb::dict feeds,
   for (size_t i = 0; i < names.size(); ++i)
     inputs.push_back({names[i], viewOf(arrays[i], shapes[i])});
   StepBlock block;
-  block.step = step;
+  block.step = stepOfBatch(step, batch);
   block.seed = seed;
   block.learningRate = learningRate;
   block.validRows = validRows;
@@ -229,8 +230,8 @@ NB_MODULE(_core, m) {
                         .release();
                   },
                   nb::rv_policy::take_ownership)
-      .def("run", &run, "function"_a, "feeds"_a, "step"_a, "seed"_a,
-           "learning_rate"_a, "valid_rows"_a)
+      .def("run", &run, "function"_a, "feeds"_a, "step"_a, "batch"_a,
+           "seed"_a, "learning_rate"_a, "valid_rows"_a)
       .def("check_ranges",
            [](const Session &session, const std::string &function,
               const std::string &name, InputArray array) {

@@ -32,7 +32,7 @@ Expected<Evaluation> evaluate(Session &session,
     return loader.status();
   bool classifies = hasOutput(session, function, "correct");
   double loss = 0, count = 0, correct = 0;
-  while (true) {
+  for (uint64_t index = 0;; ++index) {
     if (stop && *stop)
       return Status::invalidInput("evaluation was interrupted");
     Expected<const Batch *> batch = (*loader)->next();
@@ -41,6 +41,7 @@ Expected<Evaluation> evaluate(Session &session,
     if (!*batch)
       break;
     StepBlock block;
+    block.step = stepOfBatch(0, index);
     block.validRows = (*batch)->validRows;
     BESSEMER_RETURN_IF_ERROR(session.run(function, (*batch)->inputs, block));
     // Sums of a batch are f32; over batches they add up in f64.

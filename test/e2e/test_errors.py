@@ -137,7 +137,7 @@ def test_labels_outside_the_classes_are_refused(golden, name, classes):
                 call(feeds)
         # What embedders call, too.
         with pytest.raises(bessemer.Error, match=expected):
-            session._core.run("train_step", feeds, 0, 0, 0.1, len(feeds["labels"]))
+            session._core.run("train_step", feeds, 0, 0, 0, 0.1, len(feeds["labels"]))
     assert session.state_dict()["updates"] == 0
     feeds["labels"][2] = -100  # the ignored label is none of them
     assert np.isfinite(session.train_step(feeds)["loss"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random numbers of a model: distributions, seeds, and dropout that exporters write with them."""
 
+import json
 import math
 
 import numpy as np
@@ -51,6 +52,47 @@ def test_seeds(noise):
     for name in first:
         np.testing.assert_array_equal(first[name], same[name])
         assert np.any(first[name] != other[name])
+
+
+@pytest.fixture(scope="module")
+def jitter():
+    """y = x + u with numbers u of each row, in batches of 8 rows; the loss is the mean of y^2 against labels 0."""
+    nodes = [helper.make_node("RandomUniformLike", ["x"], ["u"]), helper.make_node("Mul", ["u", "w"], ["v"]),
+             helper.make_node("Add", ["x", "v"], ["y"])]
+    return bessemer.compile(make_model(nodes, [("x", "f", ["batch", 4])], [("y", "f", ["batch", 4])],
+                                       {"w": np.ones(4, np.float32)}), loss="mse", batch=8)
+
+
+def test_every_batch_of_rows_draws_its_own(jitter, cli, tmp_path):
+    x = np.zeros((20, 4), np.float32)
+    drawn = jitter.session(seed=3).predict({"x": x})["y"]
+    assert len(np.unique(drawn)) == drawn.size
+    # The same seed draws the same, the first batch what it draws alone; other seeds and steps draw others.
+    again = jitter.session(seed=3)
+    np.testing.assert_array_equal(again.predict({"x": x})["y"], drawn)
+    np.testing.assert_array_equal(again.predict({"x": x[:8]})["y"], drawn[:8])
+    again.step = 1
+    assert not np.intersect1d(again.predict({"x": x})["y"], drawn).size
+    assert not np.intersect1d(jitter.session(seed=4).predict({"x": x})["y"], drawn).size
+    # The mean of all rows' squares, each with its own numbers.
+    found = jitter.session(seed=3).evaluate({"x": x, "labels": x})
+    assert found["loss"] == pytest.approx(np.mean(drawn.astype(np.float64) ** 2), rel=1e-6)
+
+    jitter.save(tmp_path / "jitter.bsm")
+    np.save(tmp_path / "x.npy", x)
+    done = cli("run", tmp_path / "jitter.bsm", "--input", f"x={tmp_path}/x.npy", "--seed", 3, "--output-dir", tmp_path)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), drawn)
+
+
+def test_evaluation_of_files_draws_for_every_batch(jitter, cli, tmp_path):
+    jitter.save(tmp_path / "jitter.bsm")
+    x = np.zeros((20, 4), np.float32)
+    np.savez(tmp_path / "data.npz", x=x, labels=x)
+    done = cli("eval", tmp_path / "jitter.bsm", "--data", tmp_path / "data.npz", "--json")
+    assert done.returncode == 0, done.stderr
+    expected = jitter.session(seed=0).evaluate({"x": x, "labels": x})["loss"]
+    assert json.loads(done.stdout)["loss"] == pytest.approx(expected, rel=1e-6)
 
 
 def stochastic_depth(kept):

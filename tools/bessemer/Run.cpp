@@ -187,7 +187,7 @@ Expected<int> run(const Arguments &arguments) {
   if (!loader)
     return loader.status();
   StepBlock block;
-  block.step = static_cast<uint64_t>(arguments.integer("step", 0));
+  const auto step = static_cast<uint64_t>(arguments.integer("step", 0));
   block.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   double rate = 1e-3;
   if (std::optional<std::string_view> compiled = (*program)->setting("lr"))
@@ -199,12 +199,13 @@ Expected<int> run(const Arguments &arguments) {
   std::vector<Collected> results;
   for (const ValueInfo &output : function.outputs)
     results.push_back({output, {}, 0});
-  while (true) {
+  for (uint64_t index = 0;; ++index) {
     Expected<const Batch *> batch = (*loader)->next();
     if (!batch)
       return batch.status();
     if (!*batch)
       break;
+    block.step = stepOfBatch(step, index);
     block.validRows = (*batch)->validRows;
     BESSEMER_RETURN_IF_ERROR(
         (*session)->run(function.name, (*batch)->inputs, block));

@@ -27,6 +27,13 @@ struct alignas(64) StepBlock {
 };
 static_assert(sizeof(StepBlock) == 64);
 
+/// `StepBlock::step` for one of the batches that a call with any number of rows
+/// is split into: each draws random numbers of its own, the first one those of
+/// `step` itself. Neither count reaches 2^32.
+constexpr uint64_t stepOfBatch(uint64_t step, uint64_t batch) {
+  return step + (batch << 32);
+}
+
 struct SessionOptions {
   /// "cpu" chooses the best code for this machine; "cpu:x86-64-v3" names it.
   std::string device = "cpu";
