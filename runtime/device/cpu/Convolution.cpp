@@ -81,7 +81,8 @@ Status Convolution::plan(int threads, bool blocked) {
       dnnlStatus(dnnl.primitive_attr_set_scratchpad_mode(
                      userScratch.get(), dnnl_scratchpad_mode_user),
                  "primitive_attr_set_scratchpad_mode"));
-  usesWinograd = whole.winograd && createWinograd(blocked);
+  // Its parts of the output channels are not those of groups.
+  usesWinograd = whole.winograd && whole.groups == 1 && createWinograd(blocked);
   if (!usesWinograd)
     BESSEMER_RETURN_IF_ERROR(createPrimitive(blocked, dnnl_convolution_direct));
   BESSEMER_RETURN_IF_ERROR(addOperands());

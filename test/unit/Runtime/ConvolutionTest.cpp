@@ -317,6 +317,13 @@ TEST(Convolution, ComputesWeightGradientsInParts) {
     checkInBlocks(c, /*winograd=*/true, blockedW);
 }
 
+// Parts of the output channels would mix groups.
+TEST(Convolution, ComputesGroupedWeightGradientsWhole) {
+  Case c{"groups", 2, 512, 6, 6, 512, 3, 3, 2, {1, 1}, {1, 1}, {1, 1, 1, 1}};
+  for (bool blockedW : {false, true})
+    checkInBlocks(c, /*winograd=*/true, blockedW);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ConvolutionTest,
     testing::Values(
