@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 namespace bessemer::runtime {
@@ -43,17 +44,30 @@ void CpuSession::layOutStates() {
   anyInRows = false;
 }
 
+/// Whether bytes from `base` on are among those of `buffer`.
+static bool overlaps(const std::byte *base, uint64_t bytes,
+                     const Buffer &buffer) {
+  return std::less<>()(base, buffer.data() + buffer.size()) &&
+         std::less<>()(buffer.data(), base + bytes);
+}
+
 Status CpuSession::bindInputs(size_t function, Plan &plan,
                               std::span<const void *const> inputs) {
   const FunctionInfo &info = program.functions[function];
   for (const InputSlot &input : plan.inputSlots) {
     const ValueInfo &value = info.inputs[input.input];
     const auto *base = static_cast<const std::byte *>(inputs[input.input]);
-    if (uintptr_t(base) % elementSize(value.type.element)) {
+    const uint64_t bytes = value.type.byteSize();
+    // What the session showed of itself changes while the function runs.
+    const bool isOwn = overlaps(base, bytes, stateMemory) ||
+                       std::any_of(plan.outputs.begin(), plan.outputs.end(),
+                                   [&](const Buffer &output) {
+                                     return overlaps(base, bytes, output);
+                                   });
+    if (isOwn || uintptr_t(base) % elementSize(value.type.element)) {
       Buffer &copy = plan.inputCopies[input.input];
       if (!copy.data()) {
-        auto buffer =
-            Buffer::create(value.type.byteSize(), "input '" + value.name + "'");
+        auto buffer = Buffer::create(bytes, "input '" + value.name + "'");
         if (!buffer)
           return buffer.status();
         copy = std::move(*buffer);

@@ -94,8 +94,8 @@ private:
     std::vector<void *> slots;
     std::vector<InputSlot> inputSlots;
     std::vector<Buffer> outputs;
-    /// Where an input goes that lies across its elements' alignment; made when
-    /// first needed.
+    /// Where an input goes that lies across its elements' alignment, or in what
+    /// the function writes; made when first needed.
     std::vector<Buffer> inputCopies;
     /// One per step while a profile is taken, else empty.
     std::vector<CommandTime> times;

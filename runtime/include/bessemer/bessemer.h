@@ -157,8 +157,9 @@ BSM_API bsm_status bsm_session_memory(const bsm_session *session,
 
 /* Runs a function on inputs in any order; all must be given, with the type and
  * shape of the signature, and indices and labels within their ranges (also in
- * rows that are padding). Their data is used where it lies. `step` NULL: zeros.
- */
+ * rows that are padding). Their data is used where it lies, but for views of
+ * states and of the function's last results, which are copied. `step` NULL:
+ * zeros. */
 BSM_API bsm_status bsm_session_run(bsm_session *session, const char *function,
                                    size_t input_count,
                                    const char *const *input_names,

@@ -348,6 +348,47 @@ TEST(Session, ShowsLaidOutStatesRowMajor) {
   EXPECT_EQ(allocationCount(), before);
 }
 
+// A state that is turned, or written, and a result under the next run's input.
+TEST(Session, TakesItsOwnStatesAndResultsAsInputs) {
+  const std::vector<int64_t> weights = {16, 16, 1, 1}, flat = {256};
+  std::vector<float> initial(256);
+  std::iota(initial.begin(), initial.end(), 0.0f);
+  TestArtifact artifact;
+  artifact.addState("w", Type::f32, weights, 0, artifact.addBlob(initial));
+  uint64_t v = artifact.addState("v", Type::f32, flat, 0.5);
+  artifact.program.states[0]->layout = "OIhw16i16o";
+  auto copies = artifact.addFunction("copies", {{"x", Type::f32, weights}},
+                                     {{"y", Type::f32, weights}});
+  copies.copy(copies.slice(copies.input(0)), copies.slice(copies.output(0)));
+  // v becomes ones, then y is what x was, and z what y was made of before.
+  auto writes = artifact.addFunction(
+      "writes", {{"x", Type::f32, flat}, {"previous", Type::f32, flat}},
+      {{"y", Type::f32, flat}, {"z", Type::f32, flat}});
+  writes.fill(writes.slice(writes.state, v, 1024), 0x3f800000);
+  writes.copy(writes.slice(writes.input(0)), writes.slice(writes.output(0)));
+  writes.copy(writes.slice(writes.input(1)), writes.slice(writes.output(1)));
+
+  auto session = artifact.session();
+  auto output = [&](const char *function, const char *name) {
+    auto elements = session->output(function, name)->elements<float>();
+    return std::vector<float>(elements.begin(), elements.end());
+  };
+  // Seen row-major, and taken so.
+  NamedTensor seen[] = {{"x", *session->readState("w")}};
+  ASSERT_TRUE(session->run("copies", seen, {}).ok());
+  EXPECT_EQ(output("copies", "y"), initial);
+
+  NamedTensor first[] = {{"x", *session->readState("v")},
+                         {"previous", view(initial, flat)}};
+  ASSERT_TRUE(session->run("writes", first, {}).ok());
+  EXPECT_EQ(output("writes", "y"), std::vector<float>(256, 0.5f));
+  NamedTensor next[] = {{"x", view(initial, flat)},
+                        {"previous", *session->output("writes", "y")}};
+  ASSERT_TRUE(session->run("writes", next, {}).ok());
+  EXPECT_EQ(output("writes", "z"), std::vector<float>(256, 0.5f));
+  EXPECT_EQ(output("writes", "y"), initial);
+}
+
 TEST(Session, ReadsConstants) {
   TestArtifact artifact;
   std::vector<float> table(16, 4.0f);

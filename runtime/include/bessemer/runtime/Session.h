@@ -83,7 +83,8 @@ public:
   /// Runs a function. Every input must be given once, with the type and shape
   /// of the signature and within its ranges, padding too; data must stay alive
   /// during the call and is used where it lies, unless it is not even aligned
-  /// to its elements.
+  /// to its elements or is a view of a state or of this function's last
+  /// results, which are copied first.
   Status run(std::string_view function, std::span<const NamedTensor> inputs,
              const StepBlock &step);
 
