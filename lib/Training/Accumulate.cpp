@@ -3,6 +3,7 @@
 // Gradient accumulation: `@train_step` of a micro-batch becomes a loop over the
 // micro-batches of a batch.
 
+#include "BatchDimensions.h"
 #include "Support.h"
 #include "bessemer/Dialect/Graph/IR/Scan.h"
 #include "bessemer/Training/Passes.h"
@@ -22,7 +23,8 @@ class Accumulation {
 public:
   Accumulation(ModuleOp module, func::FuncOp function, int64_t count)
       : module(module), function(function), count(count),
-        builder(module.getContext()), loc(function.getLoc()) {}
+        builder(module.getContext()), loc(function.getLoc()),
+        dimensions(function) {}
 
   LogicalResult run();
 
@@ -39,6 +41,10 @@ private:
 
   LogicalResult splitArguments();
   void dropRangesOfRows(BlockArgument argument);
+  LogicalResult requireIndependentParts(BlockArgument argument);
+  bool isOfBatch(Value value);
+  void findRandomNumbersOfBatch();
+  void numberRandomOps(Block &block, llvm::function_ref<Value()> number);
   bool isBatch(BlockArgument argument) {
     return static_cast<bool>(
         function.getArgAttr(argument.getArgNumber(), graph::kBatchAttr));
@@ -73,72 +79,63 @@ private:
   Location loc;
   /// The micro-batches of an argument that is split, by argument.
   llvm::MapVector<Value, Value> split;
+  /// Of the function as it was given.
+  BatchDimensions dimensions;
+  int64_t microBatch = 0;
+  /// Of random numbers that each part draws its own of.
+  llvm::DenseSet<int64_t> idsOfBatch;
 };
 } // namespace
 
-/// Where dimension `dim` of an operand goes in a result that holds the same
-/// elements in rows of it; nothing where that is not known.
-static std::optional<int64_t> followDimension(OpOperand &use, int64_t dim) {
-  Operation *op = use.getOwner();
-  if (op->hasTrait<OpTrait::Elementwise>() || isa<graph::DropoutOp>(op))
-    return dim;
-  if (auto transpose = dyn_cast<graph::TransposeOp>(op)) {
-    ArrayRef<int64_t> permutation = transpose.getPermutation();
-    return llvm::find(permutation, dim) - permutation.begin();
-  }
-  if (auto broadcast = dyn_cast<graph::BroadcastOp>(op))
-    return broadcast.getDims()[dim];
-  if (auto gather = dyn_cast<graph::GatherOp>(op);
-      gather && use.getOperandNumber() == 1 && gather.getBatch() == 0)
-    return dim + gather.getDim();
-  if (auto contract = dyn_cast<graph::ContractOp>(op);
-      contract && dim == 0 && use.getOperandNumber() == 0 &&
-      !llvm::is_contained(contract.getLhsContract(), 0) &&
-      (contract.getLhsBatch().empty() || contract.getLhsBatch().front() == 0))
-    return 0;
-  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
-    auto from = cast<RankedTensorType>(use.get().getType()).getShape();
-    auto to = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
-    // The same dimension, with as many elements before it.
-    auto before = [](ArrayRef<int64_t> shape, int64_t end) {
-      int64_t product = 1;
-      for (int64_t size : shape.take_front(end))
-        product *= size;
-      return product;
-    };
-    for (int64_t i = 0, end = to.size(); i < end; ++i)
-      if (to[i] == from[dim] && before(to, i) == before(from, dim))
-        return i;
-  }
-  return std::nullopt;
-}
-
 /// Fails where the model iterates over dimension 0 of an argument: it is time
 /// then, not the batch, and its parts need each other.
-static LogicalResult requireIndependentParts(BlockArgument argument) {
-  SmallVector<std::pair<Value, int64_t>> pending{{argument, 0}};
-  llvm::DenseSet<Value> seen;
-  while (!pending.empty()) {
-    auto [value, dim] = pending.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    for (OpOperand &use : value.getUses()) {
-      Operation *op = use.getOwner();
-      if (auto scan = dyn_cast<graph::ScanOp>(op);
-          scan && dim == 0 && llvm::is_contained(scan.getSequences(), value)) {
-        auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-        return function.emitError("the model iterates over dimension 0 of ")
-               << "input "
-               << function.getArgAttr(argument.getArgNumber(), graph::kNameAttr)
-               << ": it is no batch that accumulation could split";
-      }
-      if (op->getNumResults() != 1)
-        continue;
-      if (auto next = followDimension(use, dim))
-        pending.emplace_back(op->getResult(0), *next);
-    }
-  }
-  return success();
+LogicalResult Accumulation::requireIndependentParts(BlockArgument argument) {
+  WalkResult walked = function.walk([&](graph::ScanOp scan) {
+    for (Value sequence : scan.getSequences())
+      if (dimensions.areSame(argument, 0, sequence, 0))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  if (!walked.wasInterrupted())
+    return success();
+  return function.emitError("the model iterates over dimension 0 of ")
+         << "input "
+         << function.getArgAttr(argument.getArgNumber(), graph::kNameAttr)
+         << ": it is no batch that accumulation could split";
+}
+
+/// Whether a value has elements of its own for each row of the batch. Where it
+/// never meets the batch, its first dimension is taken for it when it has the
+/// size and is no parameter's.
+bool Accumulation::isOfBatch(Value value) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  for (int64_t dim = 0, end = shape.size(); dim < end; ++dim)
+    for (auto [argument, parts] : split)
+      if (dimensions.areSame(value, dim, argument, 0))
+        return true;
+  if (shape.empty() || shape[0] != microBatch)
+    return false;
+  WalkResult walked = function.walk([&](graph::ReadOp read) {
+    for (int64_t dim = 0, end = read.getType().getRank(); dim < end; ++dim)
+      if (dimensions.areSame(value, 0, read, dim))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return !walked.wasInterrupted();
+}
+
+/// The others are one for all parts.
+void Accumulation::findRandomNumbersOfBatch() {
+  function.walk([&](Operation *op) {
+    auto note = [&](auto random) {
+      if (isOfBatch(random.getResult()))
+        idsOfBatch.insert(random.getId());
+    };
+    if (auto dropout = dyn_cast<graph::DropoutOp>(op))
+      note(dropout);
+    else if (auto random = dyn_cast<graph::RandomOp>(op))
+      note(random);
+  });
 }
 
 /// Forgets what some rows of a micro-batch must be.
@@ -188,6 +185,7 @@ LogicalResult Accumulation::splitArguments() {
     types.push_back(argument.getType());
     split[argument] = graph::buildReshape(builder, loc, argument, parts);
   }
+  microBatch = batch.value_or(0);
   if (split.empty())
     return function.emitError("expected an input with a batch to accumulate "
                               "gradients over");
@@ -281,14 +279,19 @@ Value Accumulation::totalCount(Value micro) {
   return finish(loop, {next}).getResult(0);
 }
 
-/// Tells random ops the micro-batch that they are in, those in loops inside of
-/// it as well.
-static void numberRandomOps(Block &block, llvm::function_ref<Value()> number) {
+/// Tells random ops of the batch the micro-batch that they are in, those in
+/// loops inside of it as well.
+void Accumulation::numberRandomOps(Block &block,
+                                   llvm::function_ref<Value()> number) {
   for (Operation &op : block) {
+    auto assign = [&](auto random) {
+      if (idsOfBatch.contains(random.getId()))
+        random.getMicroMutable().assign(number());
+    };
     if (auto dropout = dyn_cast<graph::DropoutOp>(op))
-      dropout.getMicroMutable().assign(number());
+      assign(dropout);
     else if (auto random = dyn_cast<graph::RandomOp>(op))
-      random.getMicroMutable().assign(number());
+      assign(random);
     else if (auto scan = dyn_cast<graph::ScanOp>(op)) {
       Value inner;
       numberRandomOps(scan.getBody().front(), [&] {
@@ -319,6 +322,7 @@ LogicalResult Accumulation::run() {
   }
   if (failed(splitArguments()))
     return failure();
+  findRandomNumbersOfBatch();
   builder.setInsertionPoint(terminator);
 
   std::optional<unsigned> countResult;
@@ -358,7 +362,8 @@ LogicalResult Accumulation::run() {
       copied.push_back(op);
   copyInto(loop, copied);
 
-  // Each micro-batch draws its own part of the batch's random numbers.
+  // Each micro-batch draws its own part of the batch's random numbers; all draw
+  // the same where those are of no row.
   BlockArgument micro;
   auto number = [&]() -> Value {
     if (!micro)

@@ -88,3 +88,39 @@ func.func @train_step(%ids: tensor<3x4xi64> {graph.name = "ids", graph.batch, gr
   %g = arith.mulf %s, %w : tensor<4xf32>
   return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<4xf32>
 }
+
+// -----
+
+// Noise on the weight is the same in all parts, though it has as many elements
+// as a part has rows, and noise that goes through a product and a sum with the
+// rows is each part's own.
+
+graph.state @w parameter trainable : tensor<3xf32> = dense<0.1> : tensor<3xf32>
+
+// CHECK-LABEL: func.func @train_step
+// CHECK: graph.scan 4 {{.*}} {
+// CHECK-NEXT: ^bb0({{.*}}%[[K:.*]]: tensor<i64>,
+// CHECK-DAG: graph.random %{{[^ ]*}} id = 0 : tensor<3xf32>
+// CHECK-DAG: graph.random %{{[^ ]*}} micro %[[K]] : tensor<i64> id = 1 : tensor<3x3xf32>
+// CHECK-DAG: graph.random %{{[^ ]*}} micro %[[K]] : tensor<i64> id = 2 : tensor<3xf32>
+func.func @train_step(%x: tensor<3x3xf32> {graph.name = "x", graph.batch}, %step: !graph.step) -> (tensor<f32> {graph.name = "loss"}, tensor<f32> {graph.name = "count", graph.loss_count}, tensor<3xf32> {graph.gradient = @w}) {
+  %w = graph.read @w : tensor<3xf32>
+  %0 = graph.random %step id = 0 : tensor<3xf32>
+  %one = arith.constant dense<1.0> : tensor<3xf32>
+  %rest0 = arith.subf %one, %0 : tensor<3xf32>
+  %noisy = arith.addf %w, %rest0 : tensor<3xf32>
+  %all = graph.broadcast %noisy dims = [1] : tensor<3xf32> -> tensor<3x3xf32>
+  %1 = graph.random %step id = 1 : tensor<3x3xf32>
+  %weights = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]> : tensor<3x3xf32>
+  %mixed = graph.contract %1, %weights batch = [] x [] contract = [1] x [0] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %sums = arith.addf %x, %mixed : tensor<3x3xf32>
+  %products = arith.mulf %sums, %all : tensor<3x3xf32>
+  // This one never meets the batch: as many as there are rows.
+  %2 = graph.random %step id = 2 : tensor<3xf32>
+  %rest = graph.reduce sum %2 dims = [0] : tensor<3xf32> -> tensor<f32>
+  %g = graph.reduce sum %sums dims = [0] : tensor<3x3xf32> -> tensor<3xf32>
+  %total = graph.reduce sum %products dims = [0, 1] : tensor<3x3xf32> -> tensor<f32>
+  %loss = arith.addf %total, %rest : tensor<f32>
+  %count = arith.constant dense<3.0> : tensor<f32>
+  return %loss, %count, %g : tensor<f32>, tensor<f32>, tensor<3xf32>
+}

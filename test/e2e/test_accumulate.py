@@ -33,18 +33,39 @@ def dropout_model():
                        "mode": np.bool_(True)})
 
 
-def test_random_numbers_are_those_of_the_batch():
-    x = np.random.default_rng(0).random((24, 16), np.float32)
+def check_random_steps(model, columns, parts, rate):
+    """Three steps of 24 rows, whole and in parts, draw the same numbers, and each step others."""
+    x = np.random.default_rng(0).random((24, columns), np.float32)
     results = []
-    for parts in (1, 4):
-        program = bessemer.compile(dropout_model(), loss="output:loss", train=["w"], batch=24, accumulate=parts,
-                                   optimizer={"kind": "sgd", "lr": 0.1})
+    for count in (1, parts):
+        program = bessemer.compile(model, loss="output:loss", train=["w"], batch=24, accumulate=count,
+                                   optimizer={"kind": "sgd", "lr": rate})
         session = program.session(seed=5)
         losses = [session.train_step({"x": x})["loss"] for _ in range(3)]
         results.append((losses, session.state_dict()["w"]))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5)
     assert len(set(results[0][0])) == 3
+
+
+def test_random_numbers_are_those_of_the_batch():
+    check_random_steps(dropout_model(), 16, 4, 0.1)
+
+
+def noise_model():
+    """loss = mean(((x + u) (w + v))^2): u for every row, v for the weight."""
+    nodes = [helper.make_node("RandomUniformLike", ["x"], ["u"]), helper.make_node("Add", ["x", "u"], ["a"]),
+             helper.make_node("RandomNormal", [], ["v"], shape=[6]), helper.make_node("Add", ["w", "v"], ["b"]),
+             helper.make_node("Mul", ["a", "b"], ["c"]), helper.make_node("Mul", ["c", "c"], ["s"]),
+             helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0)]
+    return make_model(nodes, [("x", "f", ["batch", 6])], [("loss", "f", [])],
+                      {"w": np.linspace(1, 2, 6, dtype=np.float32)})
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_random_numbers_of_no_row_are_drawn_once(parts):
+    """Parts of 12 and of 6 rows, which are as many as the weight has columns."""
+    check_random_steps(noise_model(), 6, parts, 0.01)
 
 
 @pytest.mark.parametrize("name,optimizer,parts", CASES[:2])

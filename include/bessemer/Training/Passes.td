@@ -90,7 +90,8 @@ def GraphAccumulate : Pass<"graph-accumulate", "::mlir::ModuleOp"> {
     part after the other. Losses and gradients are summed, divided by the number
     of the whole batch's elements, so that they are those of the whole batch up
     to rounding. Running statistics go from micro-batch to micro-batch, and each
-    draws its own part of the batch's random numbers.
+    draws its own part of the batch's random numbers. Random numbers that are of
+    no row of the batch are the same in all parts, as in one step of the whole.
 
     ```mlir
     graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>
