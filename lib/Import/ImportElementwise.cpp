@@ -75,20 +75,6 @@ static LogicalResult importSub(NodeImport &n) {
   return importBinary<arith::SubFOp, arith::SubIOp>(n);
 }
 
-/// Mul; x sigmoid(x) is silu, whose gradient keeps x alone.
-static LogicalResult importMul(NodeImport &n) {
-  for (size_t x : {0, 1}) {
-    if (n.literal(0) || n.literal(1) || n.shape(0) != n.shape(1))
-      break;
-    auto sigmoid = n.state.sigmoidOf.find(n.value(1 - x));
-    if (sigmoid == n.state.sigmoidOf.end() || sigmoid->second != n.value(x))
-      continue;
-    n.setResult(graph::SiluOp::create(n.builder, n.loc, n.type(x), n.value(x)));
-    return success();
-  }
-  return importBinary<arith::MulFOp, arith::MulIOp>(n);
-}
-
 /// Max, Min, Sum and Mean take any number of operands.
 template <typename FloatOp, typename IntOp>
 static LogicalResult importVariadic(NodeImport &n) {
@@ -525,7 +511,7 @@ void ingest::addElementwiseHandlers(HandlerTable &table) {
       {"Max", importVariadic<arith::MaximumFOp, arith::MaxSIOp>},
       {"Mean", importMean},
       {"Min", importVariadic<arith::MinimumFOp, arith::MinSIOp>},
-      {"Mul", importMul},
+      {"Mul", importBinary<arith::MulFOp, arith::MulIOp>},
       {"Neg", importNeg},
       {"Not", importNot},
       {"Or", importLogical<arith::OrIOp>},

@@ -13,6 +13,7 @@ void bessemer::buildRaisingPipeline(OpPassManager &manager) {
   functions.addPass(createCSEPass());
   functions.addPass(createRaiseDropout());
   functions.addPass(createRaiseGelu());
+  functions.addPass(createRaiseSilu());
   functions.addPass(createRaiseNorms());
   functions.addPass(createRaiseAttention());
   // What only the decomposed forms used.

@@ -31,6 +31,16 @@ def RaiseGelu : Pass<"raise-gelu", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::bessemer::graph::GraphDialect"];
 }
 
+def RaiseSilu : Pass<"raise-silu", "::mlir::func::FuncOp"> {
+  let summary = "recognises silu written with an exponential";
+  let description = [{
+    x sigmoid(x) and x / (1 + exp(-x)) become `graph.silu`, whose gradient keeps
+    x alone. The sigmoid is 1 / (1 + exp(-x)) or the form that the importer
+    writes, by the exponential of -|x|.
+  }];
+  let dependentDialects = ["::bessemer::graph::GraphDialect"];
+}
+
 def RaiseNorms : Pass<"raise-norms", "::mlir::func::FuncOp"> {
   let summary = "recognises layer norm and rms norm written with means";
   let description = [{

@@ -24,8 +24,8 @@ void PrintTo(const Example &example, std::ostream *os) { *os << example.name; }
 
 std::vector<Example> examples() {
   std::vector<Example> all;
-  for (const char *file :
-       {"raise-gelu.mlir", "raise-norms.mlir", "raise-attention.mlir"}) {
+  for (const char *file : {"raise-gelu.mlir", "raise-silu.mlir",
+                           "raise-norms.mlir", "raise-attention.mlir"}) {
     auto buffer =
         llvm::MemoryBuffer::getFile(std::string(RAISING_TESTS) + "/" + file);
     if (!buffer)
