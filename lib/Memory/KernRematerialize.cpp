@@ -7,6 +7,7 @@
 #include "bessemer/Memory/Passes.h"
 #include "bessemer/Memory/Rematerialization.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Debug.h"
 
 #define DEBUG_TYPE "kern-rematerialize"
@@ -20,27 +21,71 @@ namespace bessemer {
 } // namespace bessemer
 
 namespace {
-/// A function or the body of a loop, and the loops in it.
+/// The buffers of a program. How many bytes they take packed is found out when
+/// somebody asks: packing is dear.
+class Buffers {
+public:
+  Buffers(std::vector<BufferLifetime> lifetimes, int64_t bound)
+      : lifetimes(std::move(lifetimes)), bound(bound) {}
+
+  /// Buffer `index` holds the buffers of a loop.
+  void addLoop(unsigned index, std::shared_ptr<Buffers> loop) {
+    loops.emplace_back(index, std::move(loop));
+  }
+
+  /// Less than that no packing takes.
+  int64_t getBound() const { return bound; }
+  int64_t getPeak() { return pack(/*goal=*/0); }
+  bool fit(int64_t budget) { return bound <= budget && pack(budget) <= budget; }
+
+private:
+  int64_t pack(int64_t goal) {
+    if (peak)
+      return *peak;
+    for (auto &[index, loop] : loops)
+      lifetimes[index].bytes = loop->getPeak();
+    int64_t found = packOffsets(lifetimes, kBufferAlignment, goal).peak;
+    // A search that ended early says nothing about the best.
+    if (goal == 0 || found > goal)
+      peak = found;
+    return found;
+  }
+
+  std::vector<BufferLifetime> lifetimes;
+  int64_t bound;
+  std::vector<std::pair<unsigned, std::shared_ptr<Buffers>>> loops;
+  std::optional<int64_t> peak;
+};
+
+/// A function or the body of a loop, and the loops in it. While it steps, a
+/// loop counts with its bound.
 class Level {
 public:
   explicit Level(const FunctionModel &model)
       : model(model), plan(model.problem, costsOf(model)) {
     for (const auto &[node, loop] : model.loops)
-      if (loop.workspace)
-        loops.emplace(node, Loop{std::make_unique<Level>(loop.body), &loop});
+      if (loop.workspace) {
+        auto body = std::make_unique<Level>(loop.body);
+        plan.resize(*loop.workspace, body->plan.getBound());
+        loops.emplace(node, Loop{std::move(body), &loop});
+      }
+    noteBuffers();
   }
 
   const Rematerializer &getPlan() const { return plan; }
+  Buffers &getBuffers() const { return *buffers; }
 
-  /// Lowers the peak by repeating work of at most the cost `most`, in the loop
-  /// that has the peak before around it.
+  /// Lowers the peak by repeating work of at most the cost `most`: in the loop
+  /// that has the peak, or around it, where more bytes are freed for their
+  /// cost.
   bool step(double most = std::numeric_limits<double>::infinity());
 
   /// Steps while what is repeated costs no more than a share of the whole.
   void stepForShare(double share);
 
-  /// Steps to the first plan that needs no more than `budget` bytes.
-  bool fitInto(int64_t budget);
+  /// Steps to the first plan that needs no more than `budget` bytes. Where
+  /// there is none, gives the bytes that the best one needs.
+  std::optional<int64_t> fitInto(int64_t budget);
 
   /// Writes the plan into the block that the model was read from.
   void rewrite(Block &block) const;
@@ -50,6 +95,15 @@ private:
     std::unique_ptr<Level> body;
     const LoopModel *model;
   };
+
+  /// What a step would do, in a loop or around all.
+  struct Offer : Rematerializer::Offer {
+    Loop *loop;
+  };
+  std::optional<Offer> peek(double most);
+  /// The loop that has the peak, or null.
+  Loop *peakLoop();
+  void noteBuffers();
 
   static std::vector<Rematerializer::Cost> costsOf(const FunctionModel &model) {
     std::vector<Rematerializer::Cost> costs;
@@ -67,6 +121,8 @@ private:
   const FunctionModel &model;
   Rematerializer plan;
   std::map<unsigned, Loop> loops;
+  /// Of the plan.
+  std::shared_ptr<Buffers> buffers;
 };
 
 /// Makes the values that a plan's nodes use.
@@ -113,17 +169,49 @@ double Level::getRepeatedCost() const {
   return cost;
 }
 
-bool Level::step(double most) {
-  if (std::optional<unsigned> node = plan.getPeakNode()) {
-    auto loop = loops.find(plan.getOrigins()[*node]);
-    if (loop != loops.end() &&
-        loop->second.body->step(most / iterationsOf(*loop->second.model))) {
-      plan.resize(*loop->second.model->workspace,
-                  loop->second.body->getPlan().getPeak());
-      return true;
+void Level::noteBuffers() {
+  buffers =
+      std::make_shared<Buffers>(plan.getStorage().buffers, plan.getBound());
+  for (const auto &[node, loop] : loops) {
+    Storage storage = plan.getStorage().storage[*loop.model->workspace];
+    assert(storage.kind == Storage::Work && "a workspace is no state");
+    buffers->addLoop(storage.index, loop.body->buffers);
+  }
+}
+
+Level::Loop *Level::peakLoop() {
+  std::optional<unsigned> node = plan.getPeakNode();
+  auto loop = node ? loops.find(plan.getOrigins()[*node]) : loops.end();
+  return loop == loops.end() ? nullptr : &loop->second;
+}
+
+std::optional<Level::Offer> Level::peek(double most) {
+  std::optional<Offer> best;
+  if (auto offer = plan.peek(most))
+    best = Offer{*offer, nullptr};
+  if (Loop *loop = peakLoop()) {
+    double iterations = iterationsOf(*loop->model);
+    if (std::optional<Offer> inside = loop->body->peek(most / iterations)) {
+      inside->cost *= iterations;
+      if (!best || inside->getRatio() >= best->getRatio())
+        best = Offer{*inside, loop};
     }
   }
-  return plan.step(most);
+  return best;
+}
+
+bool Level::step(double most) {
+  std::optional<Offer> offer = peek(most);
+  if (!offer)
+    return false;
+  if (Loop *loop = offer->loop) {
+    loop->body->step(most / iterationsOf(*loop->model));
+    plan.resize(*loop->model->workspace, loop->body->plan.getBound());
+  } else {
+    plan.step(most);
+  }
+  noteBuffers();
+  return true;
 }
 
 void Level::stepForShare(double share) {
@@ -132,24 +220,31 @@ void Level::stepForShare(double share) {
   }
 }
 
-bool Level::fitInto(int64_t budget) {
+std::optional<int64_t> Level::fitInto(int64_t budget) {
+  // Packing makes peaks that are a little above their bounds, so the best plan
+  // need not be the last one: those whose bounds allow it to be another one.
+  constexpr size_t kMostKept = 128;
+  std::vector<std::shared_ptr<Buffers>> kept;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  auto drop = [&] {
+    least = std::min(least, kept.back()->getPeak());
+    llvm::erase_if(kept, [&](const std::shared_ptr<Buffers> &plan) {
+      return plan->getBound() >= least;
+    });
+  };
   do {
-    // Packing is dear: only where the bound fits.
-    if (plan.getBound() <= budget && plan.getPeak() <= budget)
-      return true;
+    if (buffers->fit(budget))
+      return std::nullopt;
+    kept.push_back(buffers);
+    if (kept.size() > kMostKept)
+      drop();
   } while (step());
-  return false;
-}
-
-/// The smallest budget that a plan fits into. Packing makes peaks that are a
-/// little above their bounds, so it need not be the last one's.
-static int64_t leastPeak(const FunctionModel &model, double freeShare) {
-  Level level(model);
-  level.stepForShare(freeShare);
-  int64_t least = level.getPlan().getPeak();
-  while (level.step())
-    if (level.getPlan().getBound() < least)
-      least = std::min(least, level.getPlan().getPeak());
+  // From the lowest bound on.
+  while (!kept.empty()) {
+    drop();
+    if (!kept.empty())
+      kept.pop_back();
+  }
   return least;
 }
 
@@ -298,11 +393,11 @@ void KernRematerialize::runOnOperation() {
   for (Function &function : functions) {
     function.level = std::make_unique<Level>(function.model);
     function.level->stepForShare(freeShare);
-    if (limit <= 0 || function.level->fitInto(budget))
+    if (limit <= 0)
       continue;
-    if (int64_t bytes = leastPeak(function.model, freeShare);
-        !largest || bytes > least) {
-      least = bytes;
+    if (std::optional<int64_t> bytes = function.level->fitInto(budget);
+        bytes && (!largest || *bytes > least)) {
+      least = *bytes;
       largest = &function;
     }
   }

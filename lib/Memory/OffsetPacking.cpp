@@ -31,11 +31,13 @@ enum class Fit { Lowest, Tightest };
 /// Packs buffers of rounded sizes.
 class Packer {
 public:
-  Packer(const std::vector<BufferLifetime> &given, int64_t alignment)
+  Packer(const std::vector<BufferLifetime> &given, int64_t alignment,
+         int64_t goal)
       : buffers(given) {
     for (BufferLifetime &buffer : buffers)
       buffer.bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
     bound = livenessBound(buffers);
+    enough = std::max(bound, goal);
     best.offsets.assign(buffers.size(), 0);
     best.peak = -1;
   }
@@ -56,12 +58,12 @@ public:
 private:
   std::vector<Order> startOrders() const;
   OffsetPacking place(const Order &order, Fit fit);
-  /// Keeps the packing when it is the best so far. True when it is optimal.
+  /// Keeps the packing when it is the best so far. True when that is enough.
   bool tryOrder(const Order &order, Fit fit);
   void improve();
 
   std::vector<BufferLifetime> buffers;
-  int64_t bound = 0;
+  int64_t bound = 0, enough = 0;
   OffsetPacking best;
   Order bestOrder;
   /// Buffers placed so far, by offset.
@@ -159,7 +161,7 @@ bool Packer::tryOrder(const Order &order, Fit fit) {
     best = std::move(packing);
     bestOrder = order;
   }
-  return best.peak == bound;
+  return best.peak <= enough;
 }
 
 /// Moves buffers that touch the peak to earlier places of the order, and now
@@ -200,12 +202,12 @@ void Packer::improve() {
     packing = std::move(moved);
     if (packing.peak < best.peak)
       best = packing;
-    if (best.peak == bound)
+    if (best.peak <= enough)
       return;
   }
 }
 
 OffsetPacking bessemer::packOffsets(const std::vector<BufferLifetime> &buffers,
-                                    int64_t alignment) {
-  return Packer(buffers, alignment).run();
+                                    int64_t alignment, int64_t goal) {
+  return Packer(buffers, alignment, goal).run();
 }

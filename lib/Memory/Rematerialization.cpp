@@ -52,18 +52,13 @@ struct Timeline {
 } // namespace
 
 /// Nodes to repeat, in order, right before a position.
-struct Rematerializer::Trial {
+struct Rematerializer::Trial : Offer {
   unsigned position = 0;
   std::vector<unsigned> nodes;
   /// By operand of those nodes that another value of its family replaces:
   /// (index in `nodes`, value) -> value. A value that is itself repeated is
   /// not in here.
   std::map<std::pair<size_t, unsigned>, unsigned> replacements;
-  double cost = 0;
-  /// Bytes freed at the peak.
-  int64_t gain = 0;
-
-  double getRatio() const { return double(gain) / (cost + 1e-9); }
 };
 
 /// Finds what has to be repeated to have the results of one node once more.
@@ -163,15 +158,12 @@ Rematerializer::Rematerializer(MemoryProblem given, std::vector<Cost> costs)
 }
 
 void Rematerializer::measure() {
-  StoragePlan plan = planStorage(problem, programOrder(problem));
+  storage = planStorage(problem, programOrder(problem));
   // Final copies read buffers behind the last node.
-  LivePeak live = findLivePeak(plan, problem.nodes.size() + 1);
+  LivePeak live = findLivePeak(storage, problem.nodes.size() + 1);
   score = {live.bytes, live.positions};
   peakPosition = live.first;
-}
-
-int64_t Rematerializer::getPeak() const {
-  return packOffsets(planStorage(problem, programOrder(problem)).buffers).peak;
+  next = nullptr;
 }
 
 std::optional<unsigned> Rematerializer::getPeakNode() const {
@@ -255,30 +247,41 @@ apply(MemoryProblem &problem, std::vector<unsigned> &families,
                        copies.end());
 }
 
-bool Rematerializer::step(double most) {
+std::optional<Rematerializer::Offer> Rematerializer::peek(double most) {
+  if (next && offer.cost <= most)
+    return offer;
   if (problem.nodes.size() > kMostGrowth * costs.size())
-    return false;
+    return std::nullopt;
   std::vector<Trial> trials = findTrials();
   std::erase_if(trials, [&](const Trial &trial) { return trial.cost > most; });
   if (trials.size() > kTrialsPerStep)
     trials.resize(kTrialsPerStep);
   for (const Trial &trial : trials) {
-    Rematerializer next = *this;
-    apply(next.problem, next.families, trial.position, trial.nodes,
+    Rematerializer changed = *this;
+    apply(changed.problem, changed.families, trial.position, trial.nodes,
           trial.replacements);
     auto insert = [&](auto &list, auto value) {
       size_t at = trial.position;
       for (unsigned node : trial.nodes)
         list.insert(list.begin() + at++, value(node));
     };
-    insert(next.origins, [&](unsigned node) { return origins[node]; });
-    insert(next.repeated, [](unsigned) { return true; });
-    next.repeatedCost += trial.cost;
-    next.measure();
-    if (next.score < score) {
-      *this = std::move(next);
-      return true;
+    insert(changed.origins, [&](unsigned node) { return origins[node]; });
+    insert(changed.repeated, [](unsigned) { return true; });
+    changed.repeatedCost += trial.cost;
+    changed.measure();
+    if (changed.score < score) {
+      next = std::make_shared<const Rematerializer>(std::move(changed));
+      offer = trial;
+      return offer;
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+bool Rematerializer::step(double most) {
+  if (!peek(most))
+    return false;
+  // The next program, which the assignment must not free, has none yet.
+  *this = Rematerializer(*next);
+  return true;
 }

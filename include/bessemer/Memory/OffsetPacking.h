@@ -42,9 +42,11 @@ struct OffsetPacking {
 /// Packs with several placement orders and a bounded, deterministic local
 /// search, and keeps the first packing with the lowest peak. Finding the best
 /// one is NP-hard; see test/unit/Memory/OffsetPackingTest.cpp for how close
-/// this comes.
+/// this comes. A packing of at most `goal` bytes is good enough: whoever asks
+/// only whether there is one need not wait for the best.
 OffsetPacking packOffsets(const std::vector<BufferLifetime> &buffers,
-                          int64_t alignment = kBufferAlignment);
+                          int64_t alignment = kBufferAlignment,
+                          int64_t goal = 0);
 
 } // namespace bessemer
 

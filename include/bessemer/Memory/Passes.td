@@ -84,8 +84,9 @@ def KernRematerialize : Pass<"kern-rematerialize", "::mlir::ModuleOp"> {
     it takes for a session to fit into `memory-limit` bytes. A session needs its
     states, one batch of inputs, the outputs of all functions, constants, and
     the largest work arena. See Rematerialization.h for the choice, which does
-    not depend on the limit: a smaller one never leads to a larger peak. In a
-    loop, the kernels of the body are repeated.
+    not depend on the limit: a smaller one never leads to a larger peak. At a
+    peak in a loop, kernels of its body are repeated, in every iteration, or
+    kernels around it, whichever free more bytes for their cost.
 
     Repeated kernels compute the same bits: random numbers are functions of the
     step's seed and the op's number. The order of kernels is kept.

@@ -6,8 +6,9 @@
 #ifndef BESSEMER_MEMORY_REMATERIALIZATION_H
 #define BESSEMER_MEMORY_REMATERIALIZATION_H
 
-#include "bessemer/Memory/MemoryProblem.h"
+#include "bessemer/Memory/Liveness.h"
 #include <limits>
+#include <memory>
 #include <optional>
 
 namespace bessemer {
@@ -34,8 +35,19 @@ public:
   /// The nodes of `problem` run in their order.
   Rematerializer(MemoryProblem problem, std::vector<Cost> costs);
 
-  /// Goes to the next program. Returns false, and stays, at the last one; with
-  /// `most`, also when every next one repeats work of a larger cost.
+  /// What the next program repeats, and the bytes that it no longer keeps at
+  /// the peak.
+  struct Offer {
+    double cost = 0;
+    int64_t gain = 0;
+    double getRatio() const { return double(gain) / (cost + 1e-9); }
+  };
+
+  /// What a step would do; nothing at the last program, or when every next one
+  /// repeats work of a larger cost than `most`.
+  std::optional<Offer>
+  peek(double most = std::numeric_limits<double>::infinity());
+  /// Goes to the next program. Returns false, and stays, where there is none.
   bool step(double most = std::numeric_limits<double>::infinity());
 
   /// The program: the given nodes in the given order, with repeated ones
@@ -51,8 +63,8 @@ public:
 
   /// Most bytes of work memory live at once.
   int64_t getBound() const { return score.bound; }
-  /// Bytes of the packed work memory: at least the bound.
-  int64_t getPeak() const;
+  /// Where the program keeps its values.
+  const StoragePlan &getStorage() const { return storage; }
   /// The first node at which most bytes are live.
   std::optional<unsigned> getPeakNode() const;
 
@@ -78,7 +90,11 @@ private:
   std::vector<bool> repeated;
   /// Per value, the value of the given problem that it equals.
   std::vector<unsigned> families;
+  StoragePlan storage;
   Score score;
+  /// The next program, once it has been looked for.
+  std::shared_ptr<const Rematerializer> next;
+  Offer offer;
   double repeatedCost = 0;
   size_t peakPosition = 0;
 };

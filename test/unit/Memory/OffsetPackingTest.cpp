@@ -150,6 +150,18 @@ TEST(OffsetPacking, TrainingStepsComeWithinFivePercentOfTheBound) {
   }
 }
 
+TEST(OffsetPacking, StopsAtTheGoal) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    Buffers buffers = trainingStep(40, random);
+    const int64_t best = packOffsets(buffers).peak;
+    // What can be reached is, and what cannot changes nothing.
+    for (int64_t goal : {best, best + best / 20, best * 2})
+      EXPECT_LE(packOffsets(buffers, kBufferAlignment, goal).peak, goal);
+    EXPECT_EQ(packOffsets(buffers, kBufferAlignment, best - 1).peak, best);
+  }
+}
+
 TEST(OffsetPacking, IsDeterministic) {
   std::mt19937 random(3);
   Buffers buffers = trainingStep(40, random);

@@ -19,6 +19,10 @@ int64_t bound(const MemoryProblem &problem) {
   return planStorage(problem, programOrder(problem)).alignedBound;
 }
 
+int64_t peak(const Rematerializer &plan) {
+  return packOffsets(plan.getStorage().buffers).peak;
+}
+
 std::vector<Cost> equalCosts(const MemoryProblem &problem) {
   return std::vector<Cost>(problem.nodes.size(), 1.0);
 }
@@ -120,7 +124,7 @@ TEST(Rematerialization, OneLargeValue) {
   EXPECT_EQ(plan.getOrigins(), (std::vector<unsigned>{0, 1, 2, 3, 0, 4}));
   EXPECT_TRUE(plan.isRepeated(4));
   EXPECT_FALSE(plan.step());
-  EXPECT_EQ(plan.getPeak(), 64 + 2048);
+  EXPECT_EQ(peak(plan), 64 + 2048);
 }
 
 TEST(Rematerialization, WhatMustNotBeRepeatedIsKept) {
@@ -145,6 +149,19 @@ TEST(Rematerialization, StaysBelowACost) {
   EXPECT_FALSE(plan.step(99));
   EXPECT_TRUE(plan.step(100));
   EXPECT_EQ(plan.getRepeatedCost(), 101);
+}
+
+TEST(Rematerialization, OffersWhatAStepDoes) {
+  Rematerializer plan = makeDearAndCheap();
+  ASSERT_TRUE(plan.peek());
+  EXPECT_EQ(plan.peek()->cost, 1);
+  EXPECT_EQ(plan.peek()->gain, 1024);
+  EXPECT_EQ(plan.getRepeatedCost(), 0);
+  EXPECT_FALSE(plan.peek(0.5));
+  EXPECT_FALSE(plan.step(0.5));
+  ASSERT_TRUE(plan.step());
+  EXPECT_EQ(plan.getRepeatedCost(), 1);
+  EXPECT_EQ(plan.peek()->cost, 100);
 }
 
 /// Forward: h[i] = f(h[i-1]); backward: g[i-1] = b(g[i], h[i-1], h[i]).
@@ -173,14 +190,14 @@ TEST(Rematerialization, AChainNeedsFarLess) {
 
 TEST(Rematerialization, ASmallerLimitNeverNeedsMore) {
   MemoryProblem problem = makeChain(24, 640);
-  int64_t all = Rematerializer(problem, equalCosts(problem)).getPeak();
+  int64_t all = peak(Rematerializer(problem, equalCosts(problem)));
   int64_t last = INT64_MAX;
   for (int64_t limit = all; limit > 0; limit -= 320) {
     Rematerializer plan(problem, equalCosts(problem));
-    while (plan.getPeak() > limit && plan.step()) {
+    while (peak(plan) > limit && plan.step()) {
     }
-    EXPECT_LE(plan.getPeak(), last);
-    last = plan.getPeak();
+    EXPECT_LE(peak(plan), last);
+    last = peak(plan);
   }
 }
 
@@ -232,7 +249,7 @@ TEST(Rematerialization, ResizeCountsAtOnce) {
   b.output(b.node({a}, 64), 0);
   Rematerializer plan(b.problem, equalCosts(b.problem));
   plan.resize(a, 512);
-  EXPECT_EQ(plan.getPeak(), 512);
+  EXPECT_EQ(peak(plan), 512);
   EXPECT_EQ(plan.getPeakNode(), 0u);
 }
 } // namespace
