@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes the goldens of the training tests with PyTorch (2.13 made those here).
 
-    make_goldens.py [OUT]     writes OUT/<case>/{model.onnx,case.json,data.npz}
+    make_goldens.py [OUT [CASE...]]     writes OUT/<case>/{model.onnx,case.json,data.npz}
 
 Each case is a small model, its optimizers and losses, some batches, and what
 PyTorch gets: the loss of every step, and parameters and running statistics
@@ -88,6 +88,25 @@ class Lookups(nn.Module):
         return self.fc(torch.cat([words, self.kinds(x[:, 4])], dim=1))
 
 
+class Blocks(nn.Module):
+    """Convolutions whose channels are whole blocks of 16: transposed, grouped, frozen, and one weight twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(16, 32, 3, padding=1)
+        self.grouped = nn.Conv2d(32, 32, 3, padding=1, groups=2)
+        self.up = nn.ConvTranspose2d(32, 16, 2, stride=2)
+        self.shared = nn.Conv2d(16, 16, 3, padding=1, bias=False)
+        self.frozen = nn.Conv2d(16, 16, 1).requires_grad_(False)
+        self.fc = nn.Linear(16, 5)
+
+    def forward(self, x):
+        x = torch.tanh(self.grouped(torch.tanh(self.first(x))))
+        x = torch.tanh(self.shared(torch.tanh(self.up(x))))
+        x = torch.tanh(F.conv2d(x, self.shared.weight, stride=2))
+        return self.fc(self.frozen(x).mean((2, 3)))
+
+
 def classes(count, rows, generator):
     return torch.randint(0, count, (rows,), generator=generator)
 
@@ -123,6 +142,8 @@ CASES = {
              lambda g: classes(5, 5, g), [SGD, ADAMW], {}),
     "lazy_embeddings": (Lookups, lambda g: torch.randint(0, 20, (8, 5), generator=g), "cross_entropy",
                         lambda g: classes(5, 8, g), [LAZY], {}),
+    "blocked_weights": (Blocks, (4, 16, 6, 6), "cross_entropy",
+                        lambda g: classes(5, 4, g), [ADAMW], {"freeze": ["frozen.*"]}),
 }
 
 LOSSES = {
@@ -185,6 +206,8 @@ def export(model, example, path):
 def main():
     out = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "goldens")
     for number, (name, (make, shape, loss, labels, optimizers, options)) in enumerate(CASES.items()):
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
         generator = torch.Generator().manual_seed(100 + number)
         torch.manual_seed(200 + number)
         model = make().train()

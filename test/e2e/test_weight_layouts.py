@@ -111,3 +111,41 @@ def read_safetensors(path):
     return {name: np.frombuffer(data[8 + length + entry["data_offsets"][0]:8 + length + entry["data_offsets"][1]],
                                 types[entry["dtype"]]).reshape(entry["shape"])
             for name, entry in header.items() if name != "__metadata__"}
+
+
+# Convolutions that are transposed, grouped, frozen, and two with one weight but
+# another stride and padding.
+def test_blocks_of_every_kind_of_convolution(cli, golden):
+    case = golden("blocked_weights")
+    result = cli("compile", case.model, "--emit=kern", "--loss", "cross_entropy", "--optimizer", "adamw", "--lr", "0.01",
+                 "--batch", "4", "--freeze", "frozen.*")
+    assert result.returncode == 0, result.stderr
+    laid_out = {line.split()[1].strip("@\"") for line in result.stdout.splitlines()
+                if "graph.state" in line and "OIhw16i16o" in line}
+    trained = {f"{name}.weight" for name in ("first", "grouped", "up", "shared")}
+    moments = {f"adamw.{kind}/{name}" for kind in ("exp_avg", "exp_avg_sq") for name in trained}
+    assert laid_out == trained | moments | {"frozen.weight"}
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("device", ["cpu:x86-64-v3", "cpu"])
+def test_blocked_weights_train_as_in_pytorch(golden, tmp_path, parts, device):
+    case = golden("blocked_weights")
+    program = case.compile(0, accumulate=parts)
+    session = program.session(device=device)
+    before = session.state_dict()
+    case.check_training(session, 0)
+    states = session.state_dict()
+    for name in ("frozen.weight", "frozen.bias"):
+        np.testing.assert_array_equal(states[name], before[name])
+    x = case.batch(0)["x"]
+    # Parameters as above, through three layers.
+    np.testing.assert_allclose(next(iter(session.predict({"x": x}).values())), case.data["predict.0"], rtol=1e-3,
+                               atol=1e-4)
+    session.save(tmp_path / "c")
+    program.export(tmp_path / "c", tmp_path / "trained.onnx")
+    exported = {tensor.name: numpy_helper.to_array(tensor)
+                for tensor in onnx.load(tmp_path / "trained.onnx").graph.initializer}
+    for name in before.keys() & exported.keys():
+        np.testing.assert_array_equal(exported[name], states[name], err_msg=name)
+    assert {"first.weight", "grouped.weight", "up.weight", "shared.weight", "frozen.weight"} <= exported.keys()
