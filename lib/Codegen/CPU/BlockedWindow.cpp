@@ -4,7 +4,7 @@
 // taps outside the image are left out by the bounds of loops. A tile is one or
 // more planes.
 
-#include "Families.h"
+#include "WindowGeometry.h"
 #include "llvm/IR/Constants.h"
 
 using namespace mlir;
@@ -12,49 +12,28 @@ using namespace bessemer;
 using namespace bessemer::cpu;
 
 namespace {
-/// Geometry of one axis.
-struct Axis {
-  int64_t input, output, window, stride, padBegin, padEnd, dilation;
-
-  /// The first tap of window `index` at position `limit` or after it, counted
-  /// from the first element of the image.
-  Val firstTapFrom(KernelBuilder &k, Val index, int64_t limit) const {
-    Val distance =
-        k.sub(k.i64(limit + padBegin + dilation - 1), k.mul(index, stride));
-    Val atLeastZero =
-        k.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, k.i64(0));
-    return k.min(k.div(atLeastZero, dilation), k.i64(window));
-  }
-};
+/// The first tap of window `index` at position `limit` or after it, counted
+/// from the first element of the image.
+Val firstTapFrom(KernelBuilder &k, const WindowAxis &axis, Val index,
+                 int64_t limit) {
+  Val distance = k.sub(k.i64(limit + axis.padBegin + axis.dilation - 1),
+                       k.mul(index, axis.stride));
+  Val atLeastZero =
+      k.ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, k.i64(0));
+  return k.min(k.div(atLeastZero, axis.dilation), k.i64(axis.window));
+}
 
 /// The taps of one window along one axis that lie in the image.
 struct Taps {
   Val begin, end;
 };
 
-class BlockedWindowEmitter {
+class BlockedWindowEmitter : WindowGeometry {
 public:
   BlockedWindowEmitter(kern::WindowOp op, const CPUTarget &target)
-      : kind(op.getKind()), countsPads(op.getCountIncludePad()),
-        lanes(target.lanes) {
-    bool isForward =
-        kind == kern::WindowKind::Max || kind == kern::WindowKind::Average;
-    auto in = cast<RankedTensorType>(op.getInputs()[0].getType());
-    auto dy = cast<RankedTensorType>(op.getInputs().back().getType());
-    // The image pooled from and the image pooled to.
-    RankedTensorType large = isForward ? in : op.getType();
-    RankedTensorType small = isForward ? op.getType() : dy;
-    auto axis = [&](unsigned i) {
-      return Axis{large.getDimSize(2 + i), small.getDimSize(2 + i),
-                  op.getWindow()[i],       op.getStrides()[i],
-                  op.getPads()[i],         op.getPads()[2 + i],
-                  op.getDilations()[i]};
-    };
-    h = axis(0);
-    w = axis(1);
+      : WindowGeometry(op), lanes(target.lanes) {
     block = large.getDimSize(4);
     assert(block % lanes == 0 && "a block is whole vectors");
-    planes = large.getDimSize(0) * large.getDimSize(1);
     planesPerTile =
         std::max<int64_t>(1, kTileElements / (h.input * w.input * block));
   }
@@ -102,9 +81,10 @@ private:
   void forEachWindow(KernelBuilder &k,
                      llvm::function_ref<void(const Window &)> body) {
     k.loop(k.i64(0), k.i64(h.output), 1, [&](Val oh) {
-      Taps rows{h.firstTapFrom(k, oh, 0), h.firstTapFrom(k, oh, h.input)};
+      Taps rows{firstTapFrom(k, h, oh, 0), firstTapFrom(k, h, oh, h.input)};
       k.loop(k.i64(0), k.i64(w.output), 1, [&](Val ow) {
-        Taps columns{w.firstTapFrom(k, ow, 0), w.firstTapFrom(k, ow, w.input)};
+        Taps columns{firstTapFrom(k, w, ow, 0),
+                     firstTapFrom(k, w, ow, w.input)};
         Val pixel = k.add(k.mul(oh, w.output), ow);
         for (int64_t channel = 0; channel < block; channel += lanes)
           body({oh, ow, rows, columns, k.i64(channel),
@@ -119,18 +99,14 @@ private:
       KernelBuilder &k, const Window &window, Val large, ArrayRef<Val> init,
       llvm::function_ref<Vals(Val address, Val number, ArrayRef<Val> carried)>
           body) {
-    auto position = [&](const Axis &axis, Val index, Val tap) {
-      return k.add(k.add(k.mul(index, axis.stride), k.mul(tap, axis.dilation)),
-                   -axis.padBegin);
-    };
     return k.loop(
         window.rows.begin, window.rows.end, 1, init,
         [&](Val i, ArrayRef<Val> outer) {
-          Val row = k.mul(position(h, window.oh, i), w.input);
+          Val row = k.mul(h.inputIndex(k, window.oh, i), w.input);
           return k.loop(
               window.columns.begin, window.columns.end, 1, outer,
               [&](Val j, ArrayRef<Val> carried) {
-                Val pixel = k.add(row, position(w, window.ow, j));
+                Val pixel = k.add(row, w.inputIndex(k, window.ow, j));
                 Val element = k.add(k.mul(pixel, block), window.channel);
                 return body(k.address(large, k.ir.getFloatTy(), element),
                             k.add(k.mul(i, w.window), j), carried);
@@ -147,11 +123,11 @@ private:
 
   /// By what an average divides, as a vector.
   Val countTaps(KernelBuilder &k, const Window &window) {
-    auto along = [&](const Axis &axis, Val index, const Taps &inside) {
+    auto along = [&](const WindowAxis &axis, Val index, const Taps &inside) {
       if (!countsPads)
         return k.sub(inside.end, inside.begin);
       // Taps before the image count as well, those after its padding do not.
-      return axis.firstTapFrom(k, index, axis.input + axis.padEnd);
+      return firstTapFrom(k, axis, index, axis.input + axis.padEnd);
     };
     Val count = k.ir.CreateMul(along(h, window.oh, window.rows),
                                along(w, window.ow, window.columns));
@@ -160,17 +136,16 @@ private:
 
   void emitForward(KernelBuilder &k, Val x, Val y) {
     llvm::Type *vector = k.vectorOf(k.ir.getFloatTy());
-    bool isMax = kind == kern::WindowKind::Max;
-    Val start = isMax ? llvm::ConstantFP::getInfinity(vector, true)
-                      : k.splat(vector, 0);
+    Val start = isMax() ? llvm::ConstantFP::getInfinity(vector, true)
+                        : k.splat(vector, 0);
     forEachWindow(k, [&](const Window &window) {
       Val result = forEachTap(
           k, window, x, {start}, [&](Val address, Val, ArrayRef<Val> carried) {
             Val value = load(k, address);
-            return Vals{isMax ? k.maximum(carried[0], value)
-                              : k.ir.CreateFAdd(carried[0], value)};
+            return Vals{isMax() ? k.maximum(carried[0], value)
+                                : k.ir.CreateFAdd(carried[0], value)};
           })[0];
-      if (!isMax)
+      if (!isMax())
         result = k.ir.CreateFDiv(result, countTaps(k, window));
       k.storeVector(result, small(k, y, window), nullptr);
     });
@@ -231,11 +206,7 @@ private:
     });
   }
 
-  kern::WindowKind kind;
-  bool countsPads;
-  int64_t lanes;
-  Axis h, w;
-  int64_t block, planes, planesPerTile;
+  int64_t lanes, block, planesPerTile;
 };
 } // namespace
 

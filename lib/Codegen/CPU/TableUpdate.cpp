@@ -8,6 +8,7 @@
 // updated.
 
 #include "TableUpdate.h"
+#include "TableUnits.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -82,50 +83,50 @@ void TableUpdateEmitter::update(const Context &c, Val first, Val gradient,
 }
 
 namespace {
-/// Elements of the table that a unit owns, at least.
-constexpr int64_t kUnitElements = 1 << 15;
 /// Elements that cost as much to update as one index costs to look at.
 constexpr int64_t kElementsPerIndex = 16;
-/// Units that keep several threads busy.
-constexpr int64_t kMinUnits = 8;
-/// Columns of a unit, at least, when columns are shared.
-constexpr int64_t kMinColumns = 64;
 /// Elements of a block.
 constexpr int64_t kBlockElements = 2048;
 
+/// Units that a table is worth.
+int64_t wantedUnits(const Lookup &lookup) {
+  int64_t planes = lookup.planes(), size = lookup.size, inner = lookup.inner;
+  // Each unit looks at all indices of its plane.
+  int64_t owned =
+      std::max(TableUnits::kUnitElements, kElementsPerIndex * lookup.count);
+  int64_t work = planes * (size + lookup.count) * inner;
+  return std::max<int64_t>(
+      llvm::divideCeil(planes * size * inner, owned),
+      std::min<int64_t>(TableUnits::kMinUnits,
+                        llvm::divideCeil(work, kTileElements)));
+}
+
 class SweepEmitter : TableUpdateEmitter {
 public:
-  explicit SweepEmitter(kern::TableUpdateOp op) : TableUpdateEmitter(op) {
-    int64_t planes = lookup.planes(), size = lookup.size, inner = lookup.inner;
-    // Each unit looks at all indices of its plane.
-    int64_t owned = std::max(kUnitElements, kElementsPerIndex * lookup.count);
-    int64_t work = planes * (size + lookup.count) * inner;
-    int64_t wanted = std::max<int64_t>(
-        llvm::divideCeil(planes * size * inner, owned),
-        std::min<int64_t>(kMinUnits, llvm::divideCeil(work, kTileElements)));
-    ranges = std::min<int64_t>(llvm::divideCeil(wanted, planes), size);
-    rows = llvm::divideCeil(size, ranges);
-    ranges = llvm::divideCeil(size, rows);
-    // A table of few entries is shared by columns.
-    pieces = std::clamp<int64_t>(llvm::divideCeil(wanted, planes * ranges), 1,
-                                 std::max<int64_t>(inner / kMinColumns, 1));
-    columns = llvm::alignTo(llvm::divideCeil(inner, pieces),
-                            pieces > 1 ? kMinColumns : 1);
-    pieces = llvm::divideCeil(inner, columns);
-    units = planes * ranges * pieces;
-    unitsPerTile =
-        std::max<int64_t>(1, kTileElements / ((rows + lookup.count) * columns));
-    blockRows = std::clamp<int64_t>(kBlockElements / columns, 1, rows);
-    blocks = llvm::divideCeil(rows, blockRows);
-  }
+  explicit SweepEmitter(kern::TableUpdateOp op)
+      : TableUpdateEmitter(op), units(shared(lookup)),
+        columns(units.getColumns()),
+        blockRows(
+            std::clamp<int64_t>(kBlockElements / columns, 1, units.getRows())),
+        blocks(llvm::divideCeil(units.getRows(), blockRows)) {}
 
   KernelPlan plan() const {
-    return {static_cast<int64_t>(llvm::divideCeil(units, unitsPerTile)),
-            sumsAt() + blockRows * columns * sizeof(float),
+    return {units.getTiles(), sumsAt() + blockRows * columns * sizeof(float),
             [emitter = *this](KernelBuilder &k) { emitter.emit(k); }};
   }
 
 private:
+  static TableUnits shared(const Lookup &lookup) {
+    int64_t wanted = wantedUnits(lookup);
+    return TableUnits(
+        lookup,
+        std::min<int64_t>(llvm::divideCeil(wanted, lookup.planes()),
+                          lookup.size),
+        [&](int64_t ranges) -> int64_t {
+          return llvm::divideCeil(wanted, ranges);
+        });
+  }
+
   /// Scratch: the first position of each block's list, the next position of
   /// each position, the sums of a block.
   uint64_t sumsAt() const {
@@ -134,20 +135,12 @@ private:
 
   void emit(KernelBuilder &k) const {
     Context c(k, op);
-    k.forTiles([&](Val tile) {
-      Val first = k.mul(tile, unitsPerTile);
-      Val last = k.min(k.add(first, unitsPerTile), k.i64(units));
-      k.loop(first, last, 1, [&](Val unit) { emitUnit(c, unit); });
-    });
+    units.forEach(k, [&](const TableUnits::Unit &unit) { emitUnit(c, unit); });
   }
 
-  void emitUnit(const Context &c, Val unit) const {
+  void emitUnit(const Context &c, const TableUnits::Unit &unit) const {
     KernelBuilder &k = c.k;
-    Vals at = k.delinearize(unit, {lookup.planes(), ranges, pieces});
-    Val plane = at[0], firstRow = k.mul(at[1], rows);
-    Val firstColumn = k.mul(at[2], columns);
-    Val rowCount = part(k, firstRow, rows, lookup.size);
-    Val columnCount = part(k, firstColumn, columns, lookup.inner);
+    auto [plane, firstRow, firstColumn, rowCount, columnCount] = unit;
     Val heads = k.scratch;
     Val next = k.address(heads, linkType(k), k.i64(blocks));
     sortIndices(c, plane, firstRow, rowCount, heads, next);
@@ -169,7 +162,7 @@ private:
       Val first =
           k.add(k.mul(k.add(k.mul(plane, lookup.size), begin), lookup.inner),
                 firstColumn);
-      if (pieces == 1)
+      if (units.hasWholeRows())
         return update(c, first, sums, k.mul(count, columns));
       k.loop(k.i64(0), count, 1, [&](Val row) {
         update(c, k.add(first, k.mul(row, lookup.inner)),
@@ -196,15 +189,8 @@ private:
     });
   }
 
-  /// Elements of [first, first + length) below `size`.
-  static Val part(KernelBuilder &k, Val first, int64_t length, int64_t size) {
-    if (size % length == 0)
-      return k.i64(length);
-    return k.min(k.i64(length), k.sub(k.i64(size), first));
-  }
-
-  int64_t ranges, rows, pieces, columns, units, unitsPerTile;
-  int64_t blockRows, blocks;
+  TableUnits units;
+  int64_t columns, blockRows, blocks;
 };
 } // namespace
 

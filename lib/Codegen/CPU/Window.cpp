@@ -5,7 +5,7 @@
 // accept any geometry: the forward one is vectorised along the output's rows,
 // the gradients are scalar.
 
-#include "Families.h"
+#include "WindowGeometry.h"
 #include "llvm/IR/Constants.h"
 
 using namespace mlir;
@@ -13,12 +13,9 @@ using namespace bessemer;
 using namespace bessemer::cpu;
 
 namespace {
-/// Geometry of one axis.
-struct Axis {
-  int64_t input, output, window, stride, padBegin, padEnd, dilation;
-};
+using Axis = WindowAxis;
 
-class WindowEmitter {
+class WindowEmitter : WindowGeometry {
 public:
   explicit WindowEmitter(kern::WindowOp op);
 
@@ -26,12 +23,6 @@ public:
   void emit(KernelBuilder &k);
 
 private:
-  bool isMax() const {
-    return kind == kern::WindowKind::Max || kind == kern::WindowKind::MaxGrad;
-  }
-  bool isForward() const {
-    return kind == kern::WindowKind::Max || kind == kern::WindowKind::Average;
-  }
   int64_t inputElements() const { return h.input * w.input; }
   int64_t outputElements() const { return h.output * w.output; }
 
@@ -48,12 +39,6 @@ private:
   Quad loadQuad(KernelBuilder &k, Val row, Val count);
   void storeQuad(KernelBuilder &k, const Quad &quad, Val row, Val count);
 
-  /// Input index that tap `tap` of window `index` reads; may lie outside.
-  static Val inputIndex(KernelBuilder &k, const Axis &axis, Val index,
-                        Val tap) {
-    return k.add(k.add(k.mul(index, axis.stride), k.mul(tap, axis.dilation)),
-                 -axis.padBegin);
-  }
   static Val isInside(KernelBuilder &k, const Axis &axis, Val index) {
     return k.ir.CreateICmpULT(index, k.i64(axis.input));
   }
@@ -69,38 +54,18 @@ private:
     return k.loop(
         k.i64(0), k.i64(axis.window), 1, {k.i64(0)},
         [&](Val tap, ArrayRef<Val> carried) {
-          Val counted = isCounted(k, axis, inputIndex(k, axis, index, tap));
+          Val counted = isCounted(k, axis, axis.inputIndex(k, index, tap));
           return Vals{
               k.add(carried[0], k.ir.CreateZExt(counted, k.ir.getInt64Ty()))};
         })[0];
   }
 
-  kern::WindowKind kind;
-  Type elementType;
-  bool countsPads, isPairs;
-  Axis h, w;
-  int64_t planes, planesPerTile;
+  bool isPairs;
+  int64_t planesPerTile;
 };
 } // namespace
 
-WindowEmitter::WindowEmitter(kern::WindowOp op)
-    : kind(op.getKind()), countsPads(op.getCountIncludePad()) {
-  auto in = cast<RankedTensorType>(op.getInputs()[0].getType());
-  elementType = in.getElementType();
-  auto out = cast<RankedTensorType>(op.getType());
-  auto dy = cast<RankedTensorType>(op.getInputs().back().getType());
-  // The plane pooled from and the plane pooled to.
-  RankedTensorType large = isForward() ? in : out;
-  RankedTensorType small = isForward() ? out : dy;
-  auto axis = [&](unsigned i) {
-    return Axis{large.getDimSize(2 + i), small.getDimSize(2 + i),
-                op.getWindow()[i],       op.getStrides()[i],
-                op.getPads()[i],         op.getPads()[2 + i],
-                op.getDilations()[i]};
-  };
-  h = axis(0);
-  w = axis(1);
-  planes = large.getDimSize(0) * large.getDimSize(1);
+WindowEmitter::WindowEmitter(kern::WindowOp op) : WindowGeometry(op) {
   planesPerTile = std::max<int64_t>(1, kTileElements / inputElements());
   auto isPair = [](const Axis &axis) {
     return axis.window == 2 && axis.stride == 2 && axis.dilation == 1 &&
@@ -162,11 +127,11 @@ void WindowEmitter::emitForward(KernelBuilder &k, Val x, Val y) {
       Vals sums = k.loop(
           k.i64(0), k.i64(h.window), 1, {start, zero},
           [&](Val i, ArrayRef<Val> outer) {
-            Val ih = inputIndex(k, h, oh, i);
+            Val ih = h.inputIndex(k, oh, i);
             return k.loop(
                 k.i64(0), k.i64(w.window), 1, outer,
                 [&](Val j, ArrayRef<Val> carried) {
-                  Val iw = inputIndex(k, w, ow, j);
+                  Val iw = w.inputIndex(k, ow, j);
                   Val columns = k.ir.CreateAdd(
                       k.broadcast(iw),
                       k.ir.CreateMul(
@@ -184,7 +149,7 @@ void WindowEmitter::emitForward(KernelBuilder &k, Val x, Val y) {
                   };
                   Val inside = both(below(0, w.input), isInside(k, h, ih));
                   Val value = k.loadElements(
-                      elementType,
+                      large.getElementType(),
                       k.address(x, f32, k.add(k.mul(ih, w.input), iw)),
                       w.stride, inside);
                   if (isMax())
@@ -224,11 +189,11 @@ void WindowEmitter::emitMaxGrad(KernelBuilder &k, Val x, Val dy, Val dx) {
       Vals best = k.loop(
           k.i64(0), k.i64(h.window), 1, {k.f32(0), k.i64(-1)},
           [&](Val i, ArrayRef<Val> outer) {
-            Val ih = inputIndex(k, h, oh, i);
+            Val ih = h.inputIndex(k, oh, i);
             return k.loop(
                 k.i64(0), k.i64(w.window), 1, outer,
                 [&](Val j, ArrayRef<Val> carried) {
-                  Val iw = inputIndex(k, w, ow, j);
+                  Val iw = w.inputIndex(k, ow, j);
                   Val inside =
                       k.ir.CreateAnd(isInside(k, h, ih), isInside(k, w, iw));
                   Val index = k.ir.CreateSelect(
@@ -266,10 +231,10 @@ void WindowEmitter::emitAverageGrad(KernelBuilder &k, Val dy, Val dx) {
           k.load(f32, k.address(dy, f32, k.add(k.mul(oh, w.output), ow))),
           k.ir.CreateSIToFP(count, f32));
       k.loop(k.i64(0), k.i64(h.window), 1, [&](Val i) {
-        Val ih = inputIndex(k, h, oh, i);
+        Val ih = h.inputIndex(k, oh, i);
         k.ifThen(isInside(k, h, ih), [&] {
           k.loop(k.i64(0), k.i64(w.window), 1, [&](Val j) {
-            Val iw = inputIndex(k, w, ow, j);
+            Val iw = w.inputIndex(k, ow, j);
             k.ifThen(isInside(k, w, iw), [&] {
               Val place = k.address(dx, f32, k.add(k.mul(ih, w.input), iw));
               k.store(k.ir.CreateFAdd(k.load(f32, place), gradient), place);
