@@ -5,14 +5,11 @@
 
 #include "Convert.h"
 #include "RegionTranslation.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 
 using namespace mlir;
 using namespace bessemer;
 using namespace bessemer::fusion;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Replaces `op`, whose result's dimensions are the iteration dimensions, by a
 /// kern.map that reads each of `inputs` shifted by its `shifts`. `yield` builds

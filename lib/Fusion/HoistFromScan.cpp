@@ -3,6 +3,7 @@
 // The hoist-from-scan pass: work of a loop that is better done before it.
 
 #include "bessemer/Dialect/Graph/IR/Scan.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 #include "bessemer/Fusion/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
@@ -18,10 +19,6 @@ namespace bessemer {
 using namespace mlir;
 using namespace bessemer;
 using graph::ScanOp;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Which part of a scan's arguments a value is, by its operand segment.
 static bool isArgumentOf(Value value, ArrayRef<BlockArgument> arguments) {

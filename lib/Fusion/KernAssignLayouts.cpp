@@ -5,6 +5,7 @@
 
 #include "Kernel.h"
 #include "ReshapeKernel.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 #include "bessemer/Fusion/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -19,13 +20,9 @@ using namespace mlir;
 using namespace bessemer;
 using namespace bessemer::fusion;
 
-static RankedTensorType tensorOf(Value value) {
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
 /// Whether the type of `value` is that of an image of whole blocks.
 static bool hasBlocks(Value value) {
-  RankedTensorType type = tensorOf(value);
+  auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getRank() == 4 && type.getElementType().isF32() &&
          type.getDimSize(1) % kern::kChannelBlock == 0;
 }
@@ -60,7 +57,7 @@ static SmallVector<Value> imagesOf(kern::ConvOp conv) {
 /// Whether `map` reads the whole of `value`, a dimension of the kernel for each
 /// of its own.
 static bool readsWhole(const Kernel &kernel, Value value, AffineMap map) {
-  RankedTensorType type = tensorOf(value);
+  auto type = dyn_cast<RankedTensorType>(value.getType());
   for (unsigned i = 0; i < map.getNumResults(); ++i) {
     kern::MapEntry entry = kern::getEntry(map, i);
     if (!entry.isWhole(kernel.getBounds()[entry.dim], type.getDimSize(i)))
@@ -115,7 +112,7 @@ static SmallVector<Value> blockableImages(Operation *op) {
     if (Value value = i < op->getNumOperands()
                           ? op->getOperand(i)
                           : Value(op->getResult(i - op->getNumOperands()));
-        tensorOf(value) && hasBlocks(value) &&
+        hasBlocks(value) &&
         kernel->getInputMap(i).getDimPosition(1) == channels)
       add(value);
   return images;

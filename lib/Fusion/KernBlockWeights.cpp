@@ -4,6 +4,7 @@
 // with them, in the layout that the library computes on.
 
 #include "Kernel.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 #include "bessemer/Fusion/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -19,13 +20,9 @@ using namespace mlir;
 using namespace bessemer;
 using namespace bessemer::fusion;
 
-static RankedTensorType tensorOf(Value value) {
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
 /// The type of `value` in blocks, or null when it cannot be.
 static RankedTensorType blockedTypeOf(Value value) {
-  RankedTensorType type = tensorOf(value);
+  auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? graph::getBlockedWeights(type) : nullptr;
 }
 
@@ -58,7 +55,7 @@ static SmallVector<Value> elementwiseTensors(Operation *op) {
     Value value = i < op->getNumOperands()
                       ? op->getOperand(i)
                       : Value(op->getResult(i - op->getNumOperands()));
-    RankedTensorType type = tensorOf(value);
+    auto type = dyn_cast<RankedTensorType>(value.getType());
     AffineMap map = kernel->getInputMap(i);
     if (!type || map.getNumResults() == 0)
       continue;
@@ -272,7 +269,8 @@ static void followTypes(Operation *op) {
     map.setBounds(type.getShape());
     map.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
     for (OpOperand &operand : op->getOpOperands())
-      if (tensorOf(operand.get()) && tensorOf(operand.get()).getRank() != 0)
+      if (auto tensor = dyn_cast<RankedTensorType>(operand.get().getType());
+          tensor && tensor.getRank() != 0)
         setSplatType(operand, type);
   }
 }

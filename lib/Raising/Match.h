@@ -6,12 +6,9 @@
 #define BESSEMER_LIB_RAISING_MATCH_H
 
 #include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 
 namespace bessemer::raising {
-
-inline mlir::RankedTensorType tensorOf(mlir::Value value) {
-  return mlir::cast<mlir::RankedTensorType>(value.getType());
-}
 
 /// The value that `value` is a reshape of.
 mlir::Value stripReshapes(mlir::Value value);

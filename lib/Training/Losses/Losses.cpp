@@ -3,6 +3,7 @@
 // The table of losses and what they build with.
 
 #include "Losses.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -24,10 +25,6 @@ std::unique_ptr<Loss> training::makeLoss(const TrainingOptions &options) {
     return nullptr;
   }
   llvm_unreachable("unknown loss");
-}
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
 }
 
 Value LossBuilder::add(Value a, Value b) {

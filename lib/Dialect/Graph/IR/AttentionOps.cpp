@@ -3,14 +3,12 @@
 // Attention: verifiers, gradient, decompositions.
 
 #include "bessemer/Dialect/Graph/IR/Emitter.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 #include <limits>
 
 using namespace mlir;
+using namespace bessemer;
 using namespace bessemer::graph;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 //===----------------------------------------------------------------------===//
 // Verifiers

@@ -3,15 +3,13 @@
 // Verifiers of the composites: shapes and attributes agree.
 
 #include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
 
 using namespace mlir;
+using namespace bessemer;
 using namespace bessemer::graph;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// As users write it: 0.9, not 9.000000e-01.
 static std::string toText(double value) {

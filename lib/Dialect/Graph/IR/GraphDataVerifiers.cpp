@@ -3,13 +3,11 @@
 // Verifiers of the ops that move elements.
 
 #include "bessemer/Dialect/Graph/IR/Graph.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 
 using namespace mlir;
+using namespace bessemer;
 using namespace bessemer::graph;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Checks that looking up `indices` in `table` gives `rows`.
 static LogicalResult verifyLookup(Operation *op, RankedTensorType table,

@@ -3,14 +3,11 @@
 // Verifiers of graph ops: shapes and attributes agree.
 
 #include "Geometry.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 
 using namespace mlir;
 using namespace bessemer;
 using namespace bessemer::graph;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 LogicalResult StateOp::verify() {
   auto init = cast<RankedTensorType>(getInit().getShapedType());

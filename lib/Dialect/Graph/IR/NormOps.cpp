@@ -3,13 +3,11 @@
 // Layer norm and rms norm: verifiers, gradients, decompositions.
 
 #include "bessemer/Dialect/Graph/IR/Emitter.h"
+#include "bessemer/Dialect/Graph/IR/TensorType.h"
 
 using namespace mlir;
+using namespace bessemer;
 using namespace bessemer::graph;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 namespace {
 /// How a norm sees its input: rows of `count` elements.
