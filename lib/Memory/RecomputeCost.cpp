@@ -4,6 +4,7 @@
 
 #include "RecomputeCost.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
+#include "bessemer/Format/Operations.h"
 #include "bessemer/Memory/FunctionModel.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -17,20 +18,13 @@ static constexpr double kBytesPerLaunch = 1 << 16;
 
 static double operationsOf(Operation *op) {
   if (auto gemm = dyn_cast<kern::GemmOp>(op)) {
-    double product = 2;
-    for (int64_t extent : gemm.getBounds())
-      product *= double(extent);
-    return product * double(gemm.getK());
+    return format::gemmOperations(gemm.getBounds()) * double(gemm.getK());
   }
   if (auto conv = dyn_cast<kern::ConvOp>(op)) {
     kern::ConvOp::Roles roles = conv.getRoles();
-    double product = 2;
-    for (int64_t extent : conv.getLogicalType(roles.y).getShape())
-      product *= double(extent);
-    // One output takes a window of the channels of its group.
-    for (int64_t extent : conv.getLogicalType(roles.w).getShape().drop_front())
-      product *= double(extent);
-    return product;
+    return format::convolutionOperations(
+        conv.getLogicalType(roles.y).getShape(),
+        conv.getLogicalType(roles.w).getShape());
   }
   if (isa<kern::AttentionOp, kern::AttentionGradOp>(op)) {
     auto bounds = op->getAttrOfType<DenseI64ArrayAttr>("bounds").asArrayRef();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandCost.h"
 
+#include "bessemer/Format/Operations.h"
 #include "bessemer/Format/bessemer_generated.h"
 
 #include <charconv>
 #include <string_view>
+#include <vector>
 
 namespace bessemer::tool {
 namespace {
@@ -21,28 +23,17 @@ std::optional<double> gemmOperations(std::string_view name) {
     return std::nullopt;
   const char *at = name.data() + family.size();
   const char *end = name.data() + name.size();
-  double product = 2;
+  std::vector<uint64_t> extents;
   while (true) {
     uint64_t extent = 0;
     auto [rest, error] = std::from_chars(at, end, extent);
     if (error != std::errc())
       return std::nullopt;
-    product *= static_cast<double>(extent);
+    extents.push_back(extent);
     if (rest == end || *rest != 'x')
-      return product;
+      return format::gemmOperations(extents);
     at = rest + 1;
   }
-}
-
-double convolutionOperations(const format::Convolution &convolution) {
-  double product = 2;
-  for (int64_t extent : *convolution.y())
-    product *= static_cast<double>(extent);
-  // One output takes a window of the channels of its group: w is
-  // [o, c / groups, kh, kw].
-  for (unsigned i = 1; i < convolution.w()->size(); ++i)
-    product *= static_cast<double>(convolution.w()->Get(i));
-  return product;
 }
 
 } // namespace
@@ -67,7 +58,8 @@ CommandCost costOf(const format::Command &command,
             library->descriptor_as_Convolution()) {
       cost.name = std::string("convolution ") +
                   format::EnumNameConvolutionKind(convolution->kind());
-      cost.operations = convolutionOperations(*convolution);
+      cost.operations =
+          format::convolutionOperations(*convolution->y(), *convolution->w());
     }
   } else if (const format::Copy *copy = command.body_as_Copy()) {
     cost.bytes = bytesOf(*copy->from()) + bytesOf(*copy->to());
