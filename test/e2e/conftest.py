@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shared by the end-to-end tests."""
 
-import json
 import os
 import subprocess
 
 import numpy as np
 import pytest
+from models import Recorded
 
 GOLDENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
 
@@ -15,15 +15,11 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: part of the longer suite (scripts/test.sh --long)")
 
 
-class Golden:
+class Golden(Recorded):
     """One case of make_goldens.py."""
 
     def __init__(self, name):
-        folder = os.path.join(GOLDENS, name)
-        self.model = os.path.join(folder, "model.onnx")
-        with open(os.path.join(folder, "case.json")) as file:
-            self.case = json.load(file)
-        self.data = np.load(os.path.join(folder, "data.npz"))
+        super().__init__(os.path.join(GOLDENS, name))
 
     def compile(self, optimizer=0, **options):
         import bessemer

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small models written with onnx.helper."""
+"""Small models written with onnx.helper, and those recorded with PyTorch."""
+
+import json
+import os
 
 import numpy as np
 import onnx
@@ -21,3 +24,13 @@ def make_model(nodes, inputs, outputs, initializers=(), opset=20, domains=()):
     model.ir_version = 10
     onnx.checker.check_model(model)
     return model
+
+
+class Recorded:
+    """A folder with a model, what was done with it, and the arrays of that."""
+
+    def __init__(self, folder):
+        self.model = os.path.join(folder, "model.onnx")
+        with open(os.path.join(folder, "case.json")) as file:
+            self.case = json.load(file)
+        self.data = np.load(os.path.join(folder, "data.npz"))

@@ -10,20 +10,17 @@ import pytest
 from onnx import helper
 
 import bessemer
-from models import make_model
+from models import Recorded, make_model
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ZOO = os.path.join(HERE, "zoo", "goldens")
+ZOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo", "goldens")
 ADAMW = {"kind": "adamw", "lr": 1e-3}
 
 
-class Case:
+class Case(Recorded):
+    """One case of zoo/make_cases.py."""
+
     def __init__(self, name):
-        folder = os.path.join(ZOO, name)
-        self.model = os.path.join(folder, "model.onnx")
-        with open(os.path.join(folder, "case.json")) as file:
-            self.case = json.load(file)
-        self.data = np.load(os.path.join(folder, "data.npz"))
+        super().__init__(os.path.join(ZOO, name))
 
     def compile(self, **options):
         return bessemer.compile(self.model, loss=self.case["loss"], dims=self.case.get("dims"), optimizer=ADAMW, **options)

@@ -271,92 +271,99 @@ struct Inputs {
   }
 };
 
-} // namespace
+/// One case's inputs as the evaluator and the kernels take them; the mask and
+/// the step block come last.
+struct Given {
+  std::vector<Tensor> inputs, masks;
+  std::vector<BufferPtr> operands, lastOperands;
 
-TEST(Attention, MatchesTheFormula) {
+  Given(mlir::MLIRContext &context, const Case &c, unsigned seed) {
+    Tensors t(c);
+    Inputs in(c, seed);
+    inputs = {tensorOf(context, t.q.type, in.q),
+              tensorOf(context, t.k.type, in.k),
+              tensorOf(context, t.v.type, in.v)};
+    operands = {makeBuffer(in.q), makeBuffer(in.k), makeBuffer(in.v)};
+    if (!c.mask.empty()) {
+      masks.push_back(tensorOf(context, typeOf(c.mask), in.mask));
+      lastOperands.push_back(makeBuffer(in.mask));
+    }
+    if (c.ratio > 0)
+      lastOperands.push_back(stepBuffer());
+  }
+
+  std::vector<Tensor> allInputs() const {
+    std::vector<Tensor> all = inputs;
+    all.insert(all.end(), masks.begin(), masks.end());
+    return all;
+  }
+  std::vector<BufferPtr> allOperands() const {
+    std::vector<BufferPtr> all = operands;
+    all.insert(all.end(), lastOperands.begin(), lastOperands.end());
+    return all;
+  }
+};
+
+/// Compiles a kernel of each case for each target; `check` gets the set, the
+/// case's number, and what it is called.
+void checkCases(llvm::function_ref<Text(const Case &c)> makeText,
+                llvm::function_ref<void(KernelSet &set, unsigned number,
+                                        const Case &c, const std::string &what)>
+                    check) {
   KernelSet set;
   set.getContext().loadDialect<mlir::tensor::TensorDialect>();
   std::vector<Case> all = cases();
   for (const Case &c : all) {
-    Text text = forwardText(c);
+    Text text = makeText(c);
     set.add(text.signature, text.op);
   }
   for (const auto &target : getRunnableTargets()) {
     set.compile(target);
-    for (auto [i, c] : llvm::enumerate(all)) {
-      Tensors t(c);
-      Inputs in(c, 10 * i);
-      mlir::MLIRContext &context = set.getContext();
-      std::vector<Tensor> inputs = {tensorOf(context, t.q.type, in.q),
-                                    tensorOf(context, t.k.type, in.k),
-                                    tensorOf(context, t.v.type, in.v)};
-      std::vector<BufferPtr> operands = {makeBuffer(in.q), makeBuffer(in.k),
-                                         makeBuffer(in.v)};
-      if (!c.mask.empty()) {
-        inputs.push_back(tensorOf(context, typeOf(c.mask), in.mask));
-        operands.push_back(makeBuffer(in.mask));
-      }
-      if (c.ratio > 0)
-        operands.push_back(stepBuffer());
-      std::vector<Tensor> expected = evaluate(context, forwardText(c), inputs);
-      BufferPtr y = makeFloats(expected[0].size());
-      BufferPtr lse = makeFloats(expected[1].size());
-      set.run(i, operands, {y, lse});
-      std::string what = formatv("case {0} on {1}", i, target.name);
-      // Sums of hundreds of products of f32, exp within one ulp.
-      expectNear(y->values<float>(), expected[0].floats, 4e-6, "y of " + what);
-      expectNear(lse->values<float>(), expected[1].floats, 4e-6,
-                 "lse of " + what);
-    }
+    for (auto [i, c] : llvm::enumerate(all))
+      check(set, i, c, formatv("case {0} on {1}", i, target.name));
   }
 }
 
-TEST(AttentionGrad, MatchesTheFormula) {
-  KernelSet set;
-  set.getContext().loadDialect<mlir::tensor::TensorDialect>();
-  std::vector<Case> all = cases();
-  for (const Case &c : all) {
-    Text text = gradientText(c);
-    set.add(text.signature, text.op);
-  }
-  for (const auto &target : getRunnableTargets()) {
-    set.compile(target);
-    for (auto [i, c] : llvm::enumerate(all)) {
-      Tensors t(c);
-      Inputs in(c, 10 * i);
-      mlir::MLIRContext &context = set.getContext();
-      std::vector<Tensor> inputs = {tensorOf(context, t.q.type, in.q),
-                                    tensorOf(context, t.k.type, in.k),
-                                    tensorOf(context, t.v.type, in.v)};
-      std::vector<Tensor> masks;
-      if (!c.mask.empty())
-        masks.push_back(tensorOf(context, typeOf(c.mask), in.mask));
-      std::vector<Tensor> forwardInputs = inputs;
-      forwardInputs.insert(forwardInputs.end(), masks.begin(), masks.end());
-      std::vector<Tensor> forward =
-          evaluate(context, forwardText(c), forwardInputs);
-      std::vector<float> y = toFloats(forward[0]), lse = toFloats(forward[1]);
-      std::vector<float> dy = randomFloats(y.size(), 10 * i + 5);
-      inputs.push_back(forward[0]);
-      inputs.push_back(forward[1]);
-      inputs.push_back(tensorOf(context, t.y.type, dy));
-      inputs.insert(inputs.end(), masks.begin(), masks.end());
+} // namespace
 
-      std::vector<BufferPtr> operands = {makeBuffer(in.q), makeBuffer(in.k),
-                                         makeBuffer(in.v), makeBuffer(y),
-                                         makeBuffer(lse),  makeBuffer(dy)};
-      if (!c.mask.empty())
-        operands.push_back(makeBuffer(in.mask));
-      if (c.ratio > 0)
-        operands.push_back(stepBuffer());
-      std::vector<Tensor> expected = evaluate(context, gradientText(c), inputs);
-      std::vector<BufferPtr> results;
-      for (const Tensor &tensor : expected)
-        results.push_back(makeFloats(tensor.size()));
-      set.run(i, operands, results);
-      for (auto [r, result] : llvm::enumerate(results))
-        expectNear(result->values<float>(), expected[r].floats, 2e-5,
-                   formatv("result {0} of case {1} on {2}", r, i, target.name));
-    }
-  }
+TEST(Attention, MatchesTheFormula) {
+  checkCases(forwardText, [](KernelSet &set, unsigned number, const Case &c,
+                             const std::string &what) {
+    Given given(set.getContext(), c, 10 * number);
+    std::vector<Tensor> expected =
+        evaluate(set.getContext(), forwardText(c), given.allInputs());
+    BufferPtr y = makeFloats(expected[0].size());
+    BufferPtr lse = makeFloats(expected[1].size());
+    set.run(number, given.allOperands(), {y, lse});
+    // Sums of hundreds of products of f32, exp within one ulp.
+    expectNear(y->values<float>(), expected[0].floats, 4e-6, "y of " + what);
+    expectNear(lse->values<float>(), expected[1].floats, 4e-6,
+               "lse of " + what);
+  });
+}
+
+TEST(AttentionGrad, MatchesTheFormula) {
+  checkCases(gradientText, [](KernelSet &set, unsigned number, const Case &c,
+                              const std::string &what) {
+    mlir::MLIRContext &context = set.getContext();
+    Given given(context, c, 10 * number);
+    std::vector<Tensor> forward =
+        evaluate(context, forwardText(c), given.allInputs());
+    std::vector<float> y = toFloats(forward[0]), lse = toFloats(forward[1]);
+    std::vector<float> dy = randomFloats(y.size(), 10 * number + 5);
+    for (const Tensor &input :
+         {forward[0], forward[1], tensorOf(context, Tensors(c).y.type, dy)})
+      given.inputs.push_back(input);
+    for (const std::vector<float> &operand : {y, lse, dy})
+      given.operands.push_back(makeBuffer(operand));
+    std::vector<Tensor> expected =
+        evaluate(context, gradientText(c), given.allInputs());
+    std::vector<BufferPtr> results;
+    for (const Tensor &tensor : expected)
+      results.push_back(makeFloats(tensor.size()));
+    set.run(number, given.allOperands(), results);
+    for (auto [r, result] : llvm::enumerate(results))
+      expectNear(result->values<float>(), expected[r].floats, 2e-5,
+                 formatv("result {0} of {1}", r, what));
+  });
 }
