@@ -20,14 +20,39 @@ std::string ValueRange::mismatch(int64_t got) const {
 }
 
 namespace {
+/// Whether [least, most] may not hold an element. Only additions and ors, in
+/// blocks of a known size, so that they become vector instructions.
+template <typename T>
+bool mayBeOutside(const ValueRange &range, const T *begin, const T *end) {
+  constexpr uint64_t top = uint64_t(1) << 63;
+  const uint64_t least = uint64_t(range.least);
+  const uint64_t span = uint64_t(range.most) - least;
+  if (range.most < range.least || span >= top)
+    return true;
+  // Of v = value - least, modulo 2^64: either v is at least 2^63, or span - v
+  // is negative, or v is at most span.
+  auto test = [=](T value) {
+    uint64_t v = uint64_t(int64_t(value)) - least;
+    return v | (span - v);
+  };
+  constexpr size_t block = 16;
+  uint64_t seen[block] = {};
+  for (; size_t(end - begin) >= block; begin += block)
+    for (size_t i = 0; i < block; ++i)
+      seen[i] |= test(begin[i]);
+  for (; begin != end; ++begin)
+    seen[0] |= test(*begin);
+  uint64_t any = 0;
+  for (uint64_t bits : seen)
+    any |= bits;
+  return any >= top;
+}
+
 /// The first element in [begin, end) that the range does not hold. Most calls
-/// find none, so a first pass only asks whether there is one.
+/// find none.
 template <typename T>
 const T *findOutside(const ValueRange &range, const T *begin, const T *end) {
-  bool any = false;
-  for (const T *at = begin; at != end; ++at)
-    any |= (*at < range.least) | (*at > range.most);
-  if (!any)
+  if (!mayBeOutside(range, begin, end))
     return nullptr;
   const T *found =
       std::find_if(begin, end, [&](T value) { return !range.holds(value); });

@@ -507,6 +507,36 @@ TEST(Session, RefusesIntegersOutsideOfTheirRanges) {
   EXPECT_THAT(call({INT64_MIN, 0, 0, 0, 0, 0}, {0, INT32_MIN}),
               HasSubstr(std::to_string(INT64_MIN)));
 
+  // Any place of a long input, and any number, however far outside.
+  TestArtifact large;
+  large.addFunction("look_up", {{"ids", Type::i64, {37}}}, {});
+  for (auto [least, most] : {std::pair<int64_t, int64_t>{-7, 5},
+                             {0, INT64_MAX},
+                             {INT64_MIN, 0},
+                             {INT64_MIN, INT64_MAX},
+                             {3, 3},
+                             {1, 0}}) {
+    auto range = std::make_unique<bessemer::format::ValueRangeT>();
+    range->meaning = "an index";
+    range->least = least;
+    range->most = most;
+    auto &ranges = large.program.functions[0]->inputs[0]->ranges;
+    ranges.clear();
+    ranges.push_back(std::move(range));
+    auto checked = large.session();
+    for (int64_t value : {INT64_MIN, INT64_MIN + 1, int64_t(-8), int64_t(-7),
+                          int64_t(-1), int64_t(0), int64_t(1), int64_t(3),
+                          int64_t(5), int64_t(6), INT64_MAX - 1, INT64_MAX})
+      for (size_t at : {0, 15, 16, 31, 32, 36}) {
+        std::vector<int64_t> ids(37, least), all = {37};
+        ids[at] = value;
+        NamedTensor input = {"ids", view(ids, all)};
+        bool holds = least <= most && value >= least && value <= most;
+        EXPECT_EQ(checked->run("look_up", {&input, 1}, {}).ok(), holds)
+            << value << " in [" << least << ", " << most << "] at " << at;
+      }
+  }
+
   // Another number of rows, as before a value is split into batches.
   std::vector<int64_t> rows(12), tall = {4, 3};
   rows[10] = 7;
