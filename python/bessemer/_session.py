@@ -139,7 +139,11 @@ class Session:
             if not np.can_cast(array.dtype, dtype, "same_kind" if python else "safe"):
                 raise Error(f"{function}: input '{name}': expected {dtype}, "
                             f"got {array.dtype}")
-            array = array.astype(dtype)
+            with np.errstate(over="ignore"):
+                converted = array.astype(dtype)
+            if python and array.dtype.kind == "f" and not np.array_equal(np.isfinite(array), np.isfinite(converted)):
+                raise Error(f"{function}: input '{name}': a value does not fit {dtype}")
+            array = converted
         # ascontiguousarray would make a scalar one-dimensional.
         return array if array.flags.c_contiguous else array.copy(order="C")
 

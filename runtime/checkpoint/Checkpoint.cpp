@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <sys/stat.h>
 #include <type_traits>
 #include <unistd.h>
 
@@ -204,9 +205,14 @@ load(const std::string &directory, Session &session, Restore what) {
     return Status::invalidInput("expected the directory of a checkpoint, got "
                                 "an empty name");
   std::optional<std::string> found = findCheckpoint(directory);
-  if (!found)
+  if (!found) {
+    struct stat info;
+    if (::stat(directory.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
+      return Status::invalidInput(
+          directory + ": expected the directory of a checkpoint, got a file");
     return Status::invalidInput(directory + ": there is no checkpoint (no "
                                             "state.safetensors)");
+  }
   std::string from = checkpoint::directoryToRead(*found);
   Expected<SafetensorsFile> file = SafetensorsFile::open(from + stateFile);
   if (!file)

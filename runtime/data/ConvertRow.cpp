@@ -4,6 +4,7 @@
 
 #include "data/Half.h"
 
+#include <cmath>
 #include <utility>
 
 namespace bessemer::runtime {
@@ -15,6 +16,14 @@ template <typename To, typename From> bool fits(From value) {
     return value == From(0) || value == From(1);
   else
     return std::in_range<To>(value);
+}
+
+/// The number in another float type; `fit` becomes false when one that is
+/// finite is not any more.
+template <typename To> To narrow(double value, bool &fit) {
+  To result = static_cast<To>(value);
+  fit &= std::isfinite(result) || !std::isfinite(value);
+  return result;
 }
 
 } // namespace
@@ -41,8 +50,8 @@ bool BoundColumn::convert(const BoundColumn &c, const std::byte *from,
       if (!c.factor.empty()) {
         double factor = c.factor[channel], term = c.term[channel];
         for (int64_t i = 0; i < c.inner; ++i)
-          out[i] = static_cast<To>(
-              static_cast<double>(in[i * stride]) * factor + term);
+          out[i] = narrow<To>(
+              static_cast<double>(in[i * stride]) * factor + term, fit);
         continue;
       }
     }
@@ -50,7 +59,10 @@ bool BoundColumn::convert(const BoundColumn &c, const std::byte *from,
       if constexpr (std::is_integral_v<To> && std::is_integral_v<From> &&
                     !std::is_same_v<To, From>)
         fit &= fits<To>(in[i * stride]);
-      out[i] = static_cast<To>(in[i * stride]);
+      if constexpr (std::is_same_v<From, double> && std::is_same_v<To, float>)
+        out[i] = narrow<To>(in[i * stride], fit);
+      else
+        out[i] = static_cast<To>(in[i * stride]);
     }
   }
   return fit;

@@ -137,7 +137,7 @@ class OnAnotherDevice:
         return (2, 0)
 
 
-@pytest.mark.parametrize("value,found", [([[1.0], [1.0, 2.0]], "got list: "), (OnAnotherDevice(), "got OnAnotherDevice: "),
+@pytest.mark.parametrize("value,found", [([[1.0], [1.0, 2.0]], "got list: "), ([[1e39]], "a value does not fit float32"), (OnAnotherDevice(), "got OnAnotherDevice: "),
                                          ("text", "expected float32, got <U4"), (None, "expected float32, got object")])
 def test_arrays(case, session, value, found):
     for function in (session.train_step, session.evaluate, session.predict):

@@ -421,6 +421,8 @@ def test_data_and_checkpoints_are_regular_files(cli, program, data, tmp_path):
     for words in (["eval", program, "--data", data], ["run", program, "--input", f"x={tmp_path / 'x.npy'}"],
                   ["export", program, "-o", tmp_path / "out.onnx"]):
         expect(cli(*words, "--checkpoint", folder, timeout=20), INPUT, "expected a regular file, got a pipe")
+    expect(cli("eval", program, "--data", data, "--checkpoint", data), INPUT,
+           f"{data}: expected the directory of a checkpoint, got a file")
     # A file under another name is one.
     with open(data, "rb") as file:
         ok(cli("eval", program, "--data", "/dev/stdin", stdin=file))

@@ -148,6 +148,39 @@ TEST(Bind, ChecksIntegersThatDoNotFit) {
       HasSubstr("column 'x', row 1: a value does not fit"));
 }
 
+TEST(Bind, ChecksNumbersThatFloatsDoNotHold) {
+  // The largest float32 is (2 - 2^-23) * 2^127; what is nearer to it than to
+  // 2^128 rounds to it.
+  const double largest = 0x1.fffffep127;
+  std::vector<double> values = {largest,  std::nextafter(largest, INFINITY),
+                                -largest, INFINITY,
+                                1e-300,   0x1p128,
+                                -1e39};
+  for (double scale : {1.0, 0.5}) {
+    BindOptions options;
+    options.normalization.scale = scale;
+    std::vector<double> scaled = values;
+    for (double &value : scaled)
+      value /= scale;
+    auto data = BoundData::bind(dataSet({column<double>("x", {7}, scaled)}),
+                                std::vector{input("x", ElementType::F32, {1})},
+                                options);
+    ASSERT_TRUE(data.ok()) << data.status().message();
+    const float want[] = {float(largest), float(largest), -float(largest),
+                          INFINITY, 0};
+    for (int64_t row = 0; row < 5; ++row)
+      EXPECT_THAT(rowOf<float>(**data, 0, row), ElementsAre(want[row]));
+    for (int64_t row : {5, 6}) {
+      float value;
+      EXPECT_THAT((*data)
+                      ->copyRow(0, row, reinterpret_cast<std::byte *>(&value))
+                      .message(),
+                  HasSubstr("column 'x', row " + std::to_string(row) +
+                            ": a value does not fit the f32 of input 'x'"));
+    }
+  }
+}
+
 TEST(Bind, FindsColumns) {
   auto x = column<float>("images", {1, 2}, {1, 2});
   auto y = column<int64_t>("y", {1}, {1});
