@@ -11,12 +11,16 @@ bool ValueRange::holds(int64_t value) const {
          std::find(exempt.begin(), exempt.end(), value) != exempt.end();
 }
 
-std::string ValueRange::mismatch(int64_t got) const {
-  std::string text = "expected " + meaning + " in [" + std::to_string(least) +
-                     ", " + std::to_string(most) + "]";
+std::string ValueRange::str() const {
+  std::string text = meaning + " in [" + std::to_string(least) + ", " +
+                     std::to_string(most) + "]";
   for (int64_t value : exempt)
     text += " or " + std::to_string(value);
-  return text + ", got " + std::to_string(got);
+  return text;
+}
+
+std::string ValueRange::mismatch(int64_t got) const {
+  return "expected " + str() + ", got " + std::to_string(got);
 }
 
 namespace {

@@ -447,10 +447,12 @@ def test_empty_names(cli, model, program, data, words, named):
     expect(cli(*words), USAGE, named)
 
 
-def test_adamws_constants_need_adamw(cli, model, tmp_path):
+def test_adamws_constants_need_adamw(cli, model, data, tmp_path):
     for flags in (["--lazy-embeddings"], ["--betas", "0.8,0.9"], ["--eps", "1e-6"]):
-        expect(cli("compile", model, "-o", tmp_path / "m.bsm", "--loss", "cross_entropy", *flags), USAGE,
-               f"{flags[0]}: is of adamw, and without --optimizer adamw the optimizer is sgd")
+        for words in (["compile", model, "-o", tmp_path / "m.bsm"], ["inspect", model],
+                      ["train", model, "--data", data]):
+            expect(cli(*words, "--loss", "cross_entropy", *flags), USAGE,
+                   f"{flags[0]}: is of adamw, and without --optimizer adamw the optimizer is sgd")
 
 
 @pytest.mark.parametrize("limit", ["18446744073709551615", "5EB", "0", "-1", "MB", "1.5.5GB", "4611686018427387904",

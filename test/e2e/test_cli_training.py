@@ -208,7 +208,7 @@ def test_keep_best_keeps_the_best(cli, program, data, tmp_path):
 
 def test_inspect_shows_everything(cli, model, program):
     text = ok(cli("inspect", program, "--params", "--commands"))
-    for part in ("settings", "train_step(x f32[6x3x4], labels i64[6])", "fc1.weight", "adamw.exp_avg/fc1.weight",
+    for part in ("settings", "train_step(x f32[6x3x4], labels i64[6])", "labels: a label in [0, 4] or -100", "fc1.weight", "adamw.exp_avg/fc1.weight",
                  "liveness bound", "gap", "kernels:", "x86-64-v4", "launch"):
         assert part.lower() in text.lower(), part
     report = json.loads(ok(cli("inspect", program, "--json")))

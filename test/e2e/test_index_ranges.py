@@ -98,6 +98,8 @@ def test_command_line(artifact, cli, tmp_path):
         assert result.returncode == 1, words
         assert want in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
     assert not (tmp_path / "out").exists()
+    shown = cli("inspect", artifact).stdout
+    assert f"  ids: an index into {ROWS} rows (node 'rows', Gather) in [-{ROWS}, {ROWS - 1}]\n" in shown
     # Synthetic inputs know the range.
     assert cli("profile", artifact, "--steps", 2).returncode == 0
 

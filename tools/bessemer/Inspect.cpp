@@ -7,6 +7,7 @@
 #include "Text.h"
 
 #include <cstdio>
+#include <set>
 
 namespace bessemer::tool {
 namespace {
@@ -38,6 +39,15 @@ void printFunctions(const Json &program) {
     std::printf("  %s(%s) -> (%s)\n", text(function["name"]),
                 valueList(function["inputs"]).c_str(),
                 valueList(function["outputs"]).c_str());
+  // The same in every function.
+  std::set<std::string> shown;
+  for (const Json &function : program["functions"])
+    for (const Json &input : function["inputs"])
+      for (const Json &range : input.value("ranges", Json::array()))
+        if (std::string line =
+                std::string(text(input["name"])) + ": " + text(range);
+            shown.insert(line).second)
+          std::printf("  %s\n", line.c_str());
 }
 
 void printStates(const Json &program, bool all) {
@@ -143,6 +153,7 @@ Expected<std::shared_ptr<const Program>> load(const Arguments &arguments) {
     return program;
   }
   BESSEMER_RETURN_IF_ERROR(checkSupported(arguments));
+  BESSEMER_RETURN_IF_ERROR(checkOptimizer(arguments));
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   if (!compiler)
     return compiler.status();

@@ -32,8 +32,18 @@ std::string textOf(const flatbuffers::String *text) {
 
 Json valuesOf(const std::vector<ValueInfo> &values) {
   Json list = Json::array();
-  for (const ValueInfo &value : values)
-    list.push_back({{"name", value.name}, {"type", value.type.str()}});
+  for (const ValueInfo &value : values) {
+    Json object = {{"name", value.name}, {"type", value.type.str()}};
+    for (const ValueRange &range : value.ranges) {
+      std::string elements;
+      if (range.dim >= 0)
+        elements = std::to_string(range.begin) + " to " +
+                   std::to_string(range.end - 1) + " of dimension " +
+                   std::to_string(range.dim) + ": ";
+      object["ranges"].push_back(elements + range.str());
+    }
+    list.push_back(std::move(object));
+  }
   return list;
 }
 

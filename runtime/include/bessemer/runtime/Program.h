@@ -29,6 +29,8 @@ struct ValueRange {
   int64_t dim = -1, begin = 0, end = 0;
 
   bool holds(int64_t value) const;
+  /// "a label in [0, 9] or -100".
+  std::string str() const;
   /// "expected a label in [0, 9] or -100, got 12".
   std::string mismatch(int64_t got) const;
 };
