@@ -6,6 +6,7 @@
 #include "ParameterRoles.h"
 #include "Dimensions.h"
 #include "Literal.h"
+#include "WaveTables.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
@@ -151,10 +152,11 @@ static bool isFloat(int32_t type) {
          type == onnx::TensorProto::BFLOAT16;
 }
 
-/// Masks are tensors of 0 (or 1) and minus infinity, or of both 0 and 1.
+/// Masks are tensors of 0 (or 1) and minus infinity, or of both 0 and 1, or
+/// the one low number that stands for what is masked.
 static bool looksLikeMask(const Initializer &initializer) {
   if (initializer.elementType != onnx::TensorProto::FLOAT ||
-      initializer.elementCount() < 4)
+      (initializer.elementCount() < 4 && !initializer.shape.empty()))
     return false;
   bool zero = false, one = false, low = false;
   for (size_t i = 0; i + 4 <= initializer.data.size(); i += 4) {
@@ -236,7 +238,7 @@ private:
 
 /// The role that an initializer has before the user's patterns.
 static void assignDefault(const Initializer &initializer, const Uses &uses,
-                          StringRef mark, bool hasMarks,
+                          StringRef mark, bool hasMarks, bool isFromPyTorch,
                           InitializerInfo &info) {
   auto constant = [&](const std::string &why) {
     info.role = "constant";
@@ -257,12 +259,17 @@ static void assignDefault(const Initializer &initializer, const Uses &uses,
   if (!hasMarks) {
     if (uses.onlyOptions)
       return constant("is an option of the ops that use it");
-    if (!uses.layer &&
+    // PyTorch's TorchScript exporter names what belongs to a module, such as a
+    // learned temperature, and makes up names for the constants of its code.
+    bool isOfModule = isFromPyTorch && !isGeneratedName(initializer.name);
+    if (!uses.layer && !isOfModule &&
         (initializer.shape.empty() || (initializer.elementCount() == 1 &&
                                        isGeneratedName(initializer.name))))
       return constant("is a scalar constant");
     if (looksLikeMask(initializer))
       return constant("looks like a mask");
+    if (isWaveTable(initializer))
+      return constant("is a table of sines or of their frequencies");
   }
   info.role = "parameter";
   info.trainable = true;
@@ -278,6 +285,7 @@ llvm::FailureOr<std::vector<InitializerInfo>> ingest::assignRoles(
   auto marks = marksOf(source.model.graph());
   bool hasMarks = llvm::any_of(
       marks, [](const auto &entry) { return entry.second == "PARAMETER"; });
+  bool isFromPyTorch = source.model.producer_name() == "pytorch";
   Patterns train(options.train, "train", source.label, diagnostics);
   Patterns freeze(options.freeze, "freeze", source.label, diagnostics);
 
@@ -288,7 +296,7 @@ llvm::FailureOr<std::vector<InitializerInfo>> ingest::assignRoles(
     info.shape = initializer.shape;
     info.elementType = elementTypeName(initializer.elementType);
     assignDefault(initializer, uses[initializer.name], marks[initializer.name],
-                  hasMarks, info);
+                  hasMarks, isFromPyTorch, info);
     bool isTensorOfFloats =
         isFloat(initializer.elementType) && uses[initializer.name].any;
     if (!options.train.empty() && isTensorOfFloats) {

@@ -102,12 +102,12 @@ def trained(path):
         helper.make_node("BatchNormalization", ["c", "scale", "bias", "mean", "var"], ["b", "m2", "v2"],
                          training_mode=1),
         helper.make_node("Dropout", ["b", "ratio", "training"], ["d"]),
-        helper.make_node("Mul", ["d", "half"], ["y"], name="last"),
+        helper.make_node("Mul", ["d", "onnx::Mul_9"], ["y"], name="last"),
     ]
     helper.set_metadata_props(nodes[3], {"note": "kept"})
     save(path, nodes, {"w": floats(3, 2, 3, 3), "scale": floats(3) + 1, "bias": floats(3), "mean": floats(3),
                        "var": floats(3) + 0.5, "ratio": np.float32(0.5), "training": np.bool_(True),
-                       "half": np.float32(0.5)},
+                       "onnx::Mul_9": np.float32(0.5)},
          [value("x", ["n", 2, 5, 5])], [value("y", ["n", 3, 5, 5])])
 
 
@@ -119,6 +119,25 @@ def merged(path):
              helper.make_node("BatchNormalization", ["h", "scale", "bias", "bn2.mean", "bn2.var"], ["y"])]
     save(path, nodes, {"scale": floats(2) + 1, "bias": floats(2), "mean": floats(2), "var": floats(2) + 1},
          [value("x", [4, 2])], [value("y", [4, 2])])
+
+
+def torchscript(path):
+    """What a TorchScript export has beside parameters, without a word on it."""
+    waves = np.arange(12.0)[:, None] * 10000.0 ** (-np.arange(4) / 4)
+    encoding = np.stack([np.sin(waves), np.cos(waves)], -1).reshape(1, 12, 8).astype(np.float32)
+    rotary = np.cos(np.concatenate([waves, waves], -1)).reshape(1, 1, 12, 8).astype(np.float32)
+    random = np.random.default_rng(0).uniform(-1, 1, (12, 8)).astype(np.float32)
+    tensors = {"encoding": encoding, "rotary": rotary, "inv_freq": waves[1].astype(np.float32), "learned": random,
+               "zeros": np.zeros((12, 8), np.float32), "ones": np.ones((12, 8), np.float32),
+               "slopes": np.float32([1, 0.5, 0.25, 0.2]), "temperature": np.float32(1.5),
+               "masked_bias": np.float32(-1e9), "onnx::Mul_12": np.float32(0.5)}
+    names = list(tensors)
+    flat = ["inv_freq", "slopes"]
+    nodes, last = [helper.make_node("Concat", flat, ["row"], axis=0)], "x"
+    for i, name in enumerate(["row"] + [n for n in names if n not in flat]):
+        nodes.append(helper.make_node("Add", [last, name], [f"h{i}"]))
+        last = f"h{i}"
+    save(path, nodes, tensors, [value("x", [2, 3, 12, 8])], [value(last, [2, 3, 12, 8])])
 
 
 def sparse(path):
@@ -143,6 +162,7 @@ MODELS = {
     "legacy-folded": legacy_folded,
     "trained": trained,
     "merged": merged,
+    "torchscript": torchscript,
 }
 
 if __name__ == "__main__":

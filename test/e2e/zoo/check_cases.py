@@ -59,6 +59,8 @@ def check(folder):
         if case["no_check"]:
             continue
         state = session.state_dict()
+        if trained := set(case.get("buffers", ())) & set(state):
+            raise SystemExit(f"{kind}: buffers are trained: {', '.join(sorted(trained))}")
         for key in data:
             if key.startswith(kind + "/"):
                 name = key[len(kind) + 1:]

@@ -29,8 +29,8 @@ from cases import CASES  # noqa: E402
 STEPS = 3
 # One of each kind whose path through the compiler differs from the others'.
 GOLDENS = ["gpt2", "masked_fill_dynamic", "llama_legacy", "bert", "padded_attention", "t5", "convnext", "unet_bilinear",
-           "group_norm", "tcn", "pointnet", "dlrm_mean", "dlrm_legacy", "two_tower", "neural_operator", "lstm_deep",
-           "lstm_lm", "gru", "rnn_tanh", "cell_loop", "padded_embedding", "straight_through", "bags_sum_legacy",
+           "group_norm", "tcn", "pointnet", "dlrm_mean", "dlrm_legacy", "two_tower",
+           "two_tower_legacy", "sine_encoder_legacy", "neural_operator", "lstm_deep", "lstm_lm", "gru", "rnn_tanh", "cell_loop", "padded_embedding", "straight_through", "bags_sum_legacy",
            "bags_mean", "bags_max", "experts", "volume"]
 SAMPLED = 16
 KINDS = ["start", "sgd", "adamw", "noise/sgd", "noise/adamw"]
@@ -140,6 +140,10 @@ def make_case(name, out, golden=False):
     names = {i.name for i in proto.graph.initializer}
     case = {"name": name, "loss": loss, "inputs": list(inputs), "steps": STEPS, "optimizers": OPTIMIZERS,
             "losses": {}, "no_check": bool(options.get("no_check")), "opset": proto.opset_import[0].version}
+    buffers = [k for k, v in model.named_buffers()
+               if k in names and v.is_floating_point() and not k.endswith(("running_mean", "running_var"))]
+    if buffers:
+        case["buffers"] = buffers
     if options.get("dynamic"):
         case["dims"] = {symbol: batches[0][0][n].shape[axis]
                         for n, axes in options["dynamic"].items() for axis, symbol in axes.items()}

@@ -133,6 +133,26 @@ class Llama(nn.Module):
         return self.out(self.norm(h))
 
 
+class SineEncoder(nn.Module):
+    """Positions by a buffer of sines, as PyTorch's tutorial has them."""
+
+    def __init__(self, d=16, context=20):
+        super().__init__()
+        self.emb = nn.Embedding(VOCAB, d)
+        angles = torch.arange(context).unsqueeze(1) * torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
+        pe = torch.zeros(context, 1, d)
+        pe[:, 0, 0::2], pe[:, 0, 1::2] = torch.sin(angles), torch.cos(angles)
+        self.register_buffer("pe", pe)
+        layer = nn.TransformerEncoderLayer(d, 2, 2 * d, dropout=0.0)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.decoder = nn.Linear(d, VOCAB)
+
+    def forward(self, x):
+        h = self.emb(x.t()) * math.sqrt(self.emb.embedding_dim)
+        h = h + self.pe[:h.size(0)]
+        return self.decoder(self.encoder(h)).transpose(0, 1)
+
+
 class Encoder(nn.Module):
     """nn.TransformerEncoder over embedded tokens, mean-pooled."""
 
