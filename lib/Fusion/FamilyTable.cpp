@@ -22,6 +22,7 @@ static const llvm::StringMap<Family> &namedFamilies() {
       {"graph.cross_entropy_grad", Family::Map},
       {"graph.gelu", Family::Map},
       {"graph.gelu_grad", Family::Map},
+      {"graph.sigmoid", Family::Map},
       {"graph.silu", Family::Map},
       {"graph.silu_grad", Family::Map},
       {"graph.reduce", Family::Fold},

@@ -242,15 +242,7 @@ FailureOr<double> NodeImport::epsilon() {
 }
 
 Value NodeImport::sigmoid(Value x) {
-  Value zero = splatLike(x, 0), one = splatLike(x, 1);
-  Value positive =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, x, zero);
-  Value negated = arith::NegFOp::create(builder, loc, x);
-  Value exponent = arith::SelectOp::create(builder, loc, positive, negated, x);
-  Value e = math::ExpOp::create(builder, loc, exponent);
-  Value numerator = arith::SelectOp::create(builder, loc, positive, one, e);
-  Value denominator = arith::AddFOp::create(builder, loc, e, one);
-  return arith::DivFOp::create(builder, loc, numerator, denominator);
+  return graph::SigmoidOp::create(builder, loc, x.getType(), x);
 }
 
 Value NodeImport::softplus(Value x) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Norms, gelu, silu and attention, by the formulas in their descriptions,
-// element by element: their decompositions are checked against this.
+// Norms, gelu, sigmoid, silu and attention, by the formulas in their
+// descriptions, element by element: their decompositions are checked against
+// this.
 
 #include "Operations.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -271,6 +272,12 @@ Results evaluateTransformer(Operation *op, Operands in, const StepBlock &step) {
           dx.floats[i] =
               in[1]->floats[i] * geluSlope(x.getKind(), in[0]->floats[i]);
         return Values{std::move(dx)};
+      })
+      .Case<graph::SigmoidOp>([&](auto x) {
+        Tensor y(resultType(x));
+        for (auto [to, from] : llvm::zip_equal(y.floats, in[0]->floats))
+          to = 1.0 / (1.0 + std::exp(-from));
+        return Values{std::move(y)};
       })
       .Case<graph::SiluOp>([&](auto x) {
         Tensor y(resultType(x));

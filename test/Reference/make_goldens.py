@@ -384,6 +384,7 @@ tx, dy = torch.tensor(x, requires_grad=True), normal(len(x))
 ty = F.silu(tx)
 case("graph.silu", "%r0 = graph.silu %a0 : {a0}", [x], [ty])
 case("graph.silu_grad", "%r0 = graph.silu_grad %a0, %a1 : {a0}", [x, dy], torch.autograd.grad(ty, tx, torch.tensor(dy)))
+case("graph.sigmoid", "%r0 = graph.sigmoid %a0 : {a0}", [x], [torch.sigmoid(tx)])
 
 with open(os.path.join(HERE, "goldens.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(c, separators=(",", ":")) for c in CASES) + "\n]\n")

@@ -31,6 +31,13 @@ func.func @gelu(%x: tensor<4xf32>) {
   return
 }
 
+// CHECK-LABEL: func.func @sigmoid
+func.func @sigmoid(%x: tensor<4xf32>) {
+  // CHECK: graph.sigmoid %{{.*}} : tensor<4xf32>
+  %0 = graph.sigmoid %x : tensor<4xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @silu
 func.func @silu(%x: tensor<4xf32>) {
   // CHECK: graph.silu %{{.*}} : tensor<4xf32>

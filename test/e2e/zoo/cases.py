@@ -143,6 +143,7 @@ CASES = {
                   ("cross_entropy", lambda: torch.arange(5))),
     "two_tower_legacy": (lambda: o.TwoTower(), {"users": tokens(5, 2, vocabulary=50), "items": numbers(5, 6)},
                          ("cross_entropy", lambda: torch.arange(5)), {"legacy": True}),
+    "saturated": (lambda: o.SaturatedMlp(), {"x": numbers(8, 6)}, ("bce", bits(8))),
     "cosine_tower": (lambda: o.CosineTower(), {"x": numbers(5, 6), "y": numbers(5, 5)}, ("mse", numbers(5))),
     "matrix_factorisation": (lambda: o.MatrixFactorisation(), {"u": tokens(9, vocabulary=40),
                                                                "i": tokens(9, vocabulary=50)}, ("mse", numbers(9))),

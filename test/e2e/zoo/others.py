@@ -112,6 +112,17 @@ class TwoTower(nn.Module):
         return u @ v.t() * self.temperature.exp()
 
 
+class SaturatedMlp(nn.Module):
+    """Probabilities of which float32 has few bits of 1 - p left."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.out = nn.Linear(6, 12), nn.Linear(12, 1)
+
+    def forward(self, x):
+        return torch.sigmoid(self.out(torch.tanh(self.hidden(x))) + 15.0).squeeze(1)
+
+
 class CosineTower(nn.Module):
     def __init__(self):
         super().__init__()

@@ -547,6 +547,10 @@ void addAttention(Table &table) {
          {{"x", "2x3", -3.0, 3.0}},
          keep("%y = graph.gelu " + std::string(kind) + " %x : tensor<2x3xf64>"),
          {{"%y", "tensor<2x3xf64>"}}});
+  table.push_back({"graph.sigmoid",
+                   {{"x", "2x3", -3.0, 3.0}},
+                   keep("%y = graph.sigmoid %x : tensor<2x3xf64>"),
+                   {{"%y", "tensor<2x3xf64>"}}});
   table.push_back({"graph.silu",
                    {{"x", "2x3", -3.0, 3.0}},
                    keep("%y = graph.silu %x : tensor<2x3xf64>"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Silu: gradient and decompositions.
+// Sigmoid and silu: gradients and decompositions.
 
 #include "bessemer/Dialect/Graph/IR/Emitter.h"
 
@@ -13,6 +13,23 @@ static Value sigmoid(Emitter &e, Value x) {
   Value isPositive = e.compare(arith::CmpFPredicate::OGE, x, e.like(x, 0.0));
   Value power = e.exp(e.select(isPositive, e.neg(x), x));
   return e.div(e.select(isPositive, one, power), e.add(power, one));
+}
+
+LogicalResult
+SigmoidOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(1, Value());
+  if (Value dy = resultGradients[0]) {
+    Emitter e(builder, getLoc());
+    Value y = getResult();
+    operandGradients[0] = e.mul(e.mul(dy, e.sub(e.like(y, 1.0), y)), y);
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> SigmoidOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  return SmallVector<Value>{sigmoid(e, getX())};
 }
 
 LogicalResult SiluOp::buildGradient(OpBuilder &builder,

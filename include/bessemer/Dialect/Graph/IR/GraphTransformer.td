@@ -133,8 +133,24 @@ def Graph_GeluGradOp : Graph_BackwardCompositeOp<"gelu_grad", [SameOperandsAndRe
 }
 
 //===----------------------------------------------------------------------===//
-// Silu
+// Sigmoid and silu
 //===----------------------------------------------------------------------===//
+
+def Graph_SigmoidOp : Graph_CompositeOp<"sigmoid", [SameOperandsAndResultType]> {
+  let summary = "1 / (1 + exp(-x))";
+  let description = [{
+    The logistic function. Its gradient y (1 - y) reads the result, rounded as
+    what else reads it: the gradient of a binary cross-entropy divides by the
+    same 1 - y, of which few bits are left where the sigmoid saturates.
+
+    ```mlir
+    %y = graph.sigmoid %x : tensor<32x1xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
 
 def Graph_SiluOp : Graph_CompositeOp<"silu", [SameOperandsAndResultType]> {
   let summary = "x sigmoid(x)";
