@@ -7,6 +7,7 @@
 #include "Match.h"
 #include "bessemer/Raising/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <limits>
 
 #define DEBUG_TYPE "raise-attention"
 
@@ -80,9 +81,74 @@ struct AttentionPattern {
   LogicalResult match(graph::ContractOp op);
 
 private:
+  LogicalResult matchSelection(Value value, Value &softmax);
   LogicalResult matchScores(Value value);
+
+  /// What the rows are zeroed for that see no key, if they are.
+  Value hidingMask;
+  bool isHidingMaskAdded = false;
 };
 } // namespace
+
+/// The value that `value` is a reshape of, up to dimensions of size 1.
+static Value stripUnitReshapes(Value value) {
+  auto sizes = [](Value of) {
+    return llvm::to_vector(llvm::make_filter_range(
+        tensorOf(of).getShape(), [](int64_t size) { return size != 1; }));
+  };
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op) ||
+        sizes(op->getOperand(0)) != sizes(value))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether `value` is `source` broadcast as ONNX does: dimensions aligned at
+/// the last one, repeated where `source` has size 1.
+static bool isBroadcastOf(Value value, Value source) {
+  int64_t rank = tensorOf(value).getRank();
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (auto broadcast = value.getDefiningOp<graph::BroadcastOp>()) {
+    dims.assign(broadcast.getDims().begin(), broadcast.getDims().end());
+    value = broadcast.getInput();
+  }
+  SmallVector<int64_t> from, to;
+  for (auto [dim, size] : llvm::zip_equal(dims, tensorOf(value).getShape()))
+    if (size != 1)
+      from.push_back(dim);
+  for (auto [dim, size] : llvm::enumerate(tensorOf(source).getShape()))
+    if (size != 1)
+      to.push_back(rank - tensorOf(source).getRank() + dim);
+  return from == to && stripUnitReshapes(value) == stripUnitReshapes(source);
+}
+
+/// The mask that has minus infinity along all of its last dimension where
+/// `condition`, of the shape of the scores, is true.
+static Value matchHidesAll(Value condition) {
+  Value inner = condition;
+  if (auto broadcast = inner.getDefiningOp<graph::BroadcastOp>())
+    inner = broadcast.getInput();
+  auto isHidden = stripUnitReshapes(inner).getDefiningOp<arith::CmpFOp>();
+  if (!isHidden || isHidden.getPredicate() != arith::CmpFPredicate::OEQ ||
+      splatOf(isHidden.getRhs()) != -std::numeric_limits<double>::infinity())
+    return {};
+  auto largest =
+      stripUnitReshapes(isHidden.getLhs()).getDefiningOp<graph::ReduceOp>();
+  if (!largest || largest.getKind() != graph::ReduceKind::Max)
+    return {};
+  Value mask = largest.getInput();
+  SmallVector<int64_t> shape(tensorOf(mask).getShape());
+  int64_t last = tensorOf(mask).getRank() - 1;
+  if (largest.getDims() != ArrayRef<int64_t>{last})
+    return {};
+  shape[last] = 1;
+  if (tensorOf(isHidden.getResult()).getShape() != ArrayRef<int64_t>(shape) ||
+      !isBroadcastOf(condition, isHidden.getResult()))
+    return {};
+  return mask;
+}
 
 /// Whether `value` is scores, up to masks: masks come from no product.
 static bool holdsProduct(Value value, unsigned depth = 8) {
@@ -98,23 +164,23 @@ static bool holdsProduct(Value value, unsigned depth = 8) {
   });
 }
 
-/// softmax over the last dimension, perhaps with NaN replaced by 0.
-static Value matchSoftmax(Value value) {
-  value = stripBatchReshapes(value);
-  if (auto select = value.getDefiningOp<arith::SelectOp>()) {
-    auto isNaN = select.getCondition().getDefiningOp<arith::CmpFOp>();
-    if (!isNaN || isNaN.getPredicate() != arith::CmpFPredicate::UNO ||
-        isNaN.getLhs() != select.getFalseValue() ||
-        (isNaN.getRhs() != isNaN.getLhs() && !splatOf(isNaN.getRhs())) ||
-        splatOf(select.getTrueValue()) != 0.0)
-      return {};
-    value = stripBatchReshapes(select.getFalseValue());
-  }
-  auto softmax = value.getDefiningOp<graph::SoftmaxOp>();
-  if (!softmax ||
-      static_cast<int64_t>(softmax.getDim()) + 1 != tensorOf(value).getRank())
-    return {};
-  return softmax.getX();
+/// Probabilities of which those of some rows are 0 instead: where they are NaN,
+/// or where a mask hides all keys. Attention says the same of such rows.
+LogicalResult AttentionPattern::matchSelection(Value value, Value &softmax) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  softmax = value;
+  if (!select)
+    return success();
+  if (splatOf(select.getTrueValue()) != 0.0)
+    return failure();
+  softmax = stripBatchReshapes(select.getFalseValue());
+  auto isNaN = select.getCondition().getDefiningOp<arith::CmpFOp>();
+  if (isNaN && isNaN.getPredicate() == arith::CmpFPredicate::UNO &&
+      isNaN.getLhs() == select.getFalseValue() &&
+      (isNaN.getRhs() == isNaN.getLhs() || splatOf(isNaN.getRhs())))
+    return success();
+  hidingMask = matchHidesAll(select.getCondition());
+  return success(hidingMask);
 }
 
 LogicalResult AttentionPattern::match(graph::ContractOp op) {
@@ -129,8 +195,15 @@ LogicalResult AttentionPattern::match(graph::ContractOp op) {
       return failure(); // attention has no words for it
     probabilities = dropout.getX();
   }
-  Value input = matchSoftmax(probabilities);
-  return input ? matchScores(input) : failure();
+  Value rows;
+  if (failed(matchSelection(stripBatchReshapes(probabilities), rows)))
+    return failure();
+  auto softmax = rows.getDefiningOp<graph::SoftmaxOp>();
+  if (!softmax ||
+      static_cast<int64_t>(softmax.getDim()) + 1 != tensorOf(rows).getRank() ||
+      failed(matchScores(softmax.getX())))
+    return failure();
+  return success(!hidingMask || isHidingMaskAdded);
 }
 
 LogicalResult AttentionPattern::matchScores(Value value) {
@@ -167,6 +240,7 @@ LogicalResult AttentionPattern::matchScores(Value value) {
     value = isLeft ? sum.getLhs() : sum.getRhs();
     if (failed(mask.add(added)))
       return failure();
+    isHidingMaskAdded |= hidingMask && isBroadcastOf(added, hidingMask);
   }
 }
 

@@ -148,3 +148,53 @@ func.func @shown_probabilities(%q: tensor<6x4x2xf32>, %k: tensor<6x5x2xf32>, %v:
       : (tensor<6x4x5xf32>, tensor<6x5x2xf32>) -> tensor<6x4x2xf32>
   return %2, %1 : tensor<6x4x2xf32>, tensor<6x4x5xf32>
 }
+
+// -----
+
+// The function body of ONNX's Attention: rows of which the mask hides all keys are 0.
+// CHECK-LABEL: func.func @hidden_rows
+// CHECK-SAME: %[[M:[a-z0-9]+]]: tensor<2x1x4x5xf32>
+// CHECK: %[[Y:.*]], %{{.*}} = graph.attention %{{.*}} mask %[[M]] {
+// CHECK: return %[[Y]]
+func.func @hidden_rows(%q: tensor<2x3x4x2xf32>, %k: tensor<2x3x2x5xf32>, %v: tensor<2x3x5x2xf32>, %m: tensor<2x1x4x5xf32>) -> tensor<2x3x4x2xf32> {
+  %zero = arith.constant dense<0.0> : tensor<2x3x4x5xf32>
+  %none = arith.constant dense<0xFF800000> : tensor<2x1x4x1xf32>
+  %0 = graph.contract %q, %k batch = [0, 1] x [0, 1] contract = [3] x [2]
+      : (tensor<2x3x4x2xf32>, tensor<2x3x2x5xf32>) -> tensor<2x3x4x5xf32>
+  %1 = tensor.collapse_shape %m [[0], [1, 2], [3]] : tensor<2x1x4x5xf32> into tensor<2x4x5xf32>
+  %2 = graph.broadcast %1 dims = [0, 2, 3] : tensor<2x4x5xf32> -> tensor<2x3x4x5xf32>
+  %3 = arith.addf %0, %2 : tensor<2x3x4x5xf32>
+  %4 = graph.softmax %3 dim = 3 : tensor<2x3x4x5xf32>
+  %5 = graph.reduce max %m dims = [3] : tensor<2x1x4x5xf32> -> tensor<2x1x4xf32>
+  %6 = tensor.expand_shape %5 [[0], [1], [2, 3]] output_shape [2, 1, 4, 1] : tensor<2x1x4xf32> into tensor<2x1x4x1xf32>
+  %7 = arith.cmpf oeq, %6, %none : tensor<2x1x4x1xf32>
+  %8 = tensor.collapse_shape %7 [[0], [1, 2, 3]] : tensor<2x1x4x1xi1> into tensor<2x4xi1>
+  %9 = graph.broadcast %8 dims = [0, 2] : tensor<2x4xi1> -> tensor<2x3x4x5xi1>
+  %10 = arith.select %9, %zero, %4 : tensor<2x3x4x5xi1>, tensor<2x3x4x5xf32>
+  %11 = graph.contract %10, %v batch = [0, 1] x [0, 1] contract = [3] x [2]
+      : (tensor<2x3x4x5xf32>, tensor<2x3x5x2xf32>) -> tensor<2x3x4x2xf32>
+  return %11 : tensor<2x3x4x2xf32>
+}
+
+// -----
+
+// Rows that another mask hides see keys here.
+// CHECK-LABEL: func.func @otherwise_hidden_rows
+// CHECK-NOT: graph.attention
+func.func @otherwise_hidden_rows(%q: tensor<2x3x4x2xf32>, %k: tensor<2x3x2x5xf32>, %v: tensor<2x3x5x2xf32>, %m: tensor<2x3x4x5xf32>, %o: tensor<2x3x4x5xf32>) -> tensor<2x3x4x2xf32> {
+  %zero = arith.constant dense<0.0> : tensor<2x3x4x5xf32>
+  %none = arith.constant dense<0xFF800000> : tensor<2x3x4x1xf32>
+  %0 = graph.contract %q, %k batch = [0, 1] x [0, 1] contract = [3] x [2]
+      : (tensor<2x3x4x2xf32>, tensor<2x3x2x5xf32>) -> tensor<2x3x4x5xf32>
+  %1 = arith.addf %0, %m : tensor<2x3x4x5xf32>
+  %2 = graph.softmax %1 dim = 3 : tensor<2x3x4x5xf32>
+  %3 = graph.reduce max %o dims = [3] : tensor<2x3x4x5xf32> -> tensor<2x3x4xf32>
+  %4 = tensor.expand_shape %3 [[0], [1], [2, 3]] output_shape [2, 3, 4, 1] : tensor<2x3x4xf32> into tensor<2x3x4x1xf32>
+  %5 = arith.cmpf oeq, %4, %none : tensor<2x3x4x1xf32>
+  %6 = tensor.collapse_shape %5 [[0], [1], [2, 3]] : tensor<2x3x4x1xi1> into tensor<2x3x4xi1>
+  %7 = graph.broadcast %6 dims = [0, 1, 2] : tensor<2x3x4xi1> -> tensor<2x3x4x5xi1>
+  %8 = arith.select %7, %zero, %2 : tensor<2x3x4x5xi1>, tensor<2x3x4x5xf32>
+  %9 = graph.contract %8, %v batch = [0, 1] x [0, 1] contract = [3] x [2]
+      : (tensor<2x3x4x5xf32>, tensor<2x3x5x2xf32>) -> tensor<2x3x4x2xf32>
+  return %9 : tensor<2x3x4x2xf32>
+}

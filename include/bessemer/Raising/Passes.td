@@ -56,10 +56,10 @@ def RaiseAttention : Pass<"raise-attention", "::mlir::func::FuncOp"> {
   let description = [{
     dropout(softmax(scale q k^T + mask)) v becomes `graph.attention`: with the
     scale before or after the product, on q, k or both; with masks added or
-    selected; with the selection that turns rows of NaN to 0; with k and v
-    repeated for the heads of a group. A mask that is known when compiling is
-    evaluated: one that only hides later keys becomes `causal`, one that hides
-    nothing goes.
+    selected; with the selection that turns rows to 0 that are NaN or of which
+    the mask hides all keys; with k and v repeated for the heads of a group. A
+    mask that is known when compiling is evaluated: one that only hides later
+    keys becomes `causal`, one that hides nothing goes.
 
     A mask that depends on a trainable parameter stays, and with it the
     decomposed form; so do probabilities that others use.

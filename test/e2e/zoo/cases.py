@@ -76,6 +76,8 @@ CASES = {
     "seq2seq": (lambda: t.Seq2Seq(), {"src": tokens(2, 7), "tgt": tokens(2, 6)},
                 ("cross_entropy", classes(t.VOCAB, 2, 6))),
     "padded_attention": (lambda: t.PaddedAttention(), {"x": padded(4, 8)}, ("cross_entropy", classes(7, 4))),
+    "local_attention_opset23": (lambda: t.LocalAttention(), {"x": padded(4, 8)},
+                                ("cross_entropy", classes(t.VOCAB, 4, 8)), {"opset": 23}),
     "padded_attention_weights": (lambda: t.PaddedAttention(need_weights=True), {"x": padded(4, 8)},
                                  ("cross_entropy", classes(7, 4))),
     "bert": (lambda: t.Bert(), {"input_ids": tokens(3, 10), "attention_mask": attention_mask(3, 10),
