@@ -5,6 +5,7 @@
 // matter.
 
 #include "NodeImport.h"
+#include <charconv>
 
 using namespace bessemer;
 using namespace bessemer::ingest;
@@ -42,10 +43,20 @@ static FailureOr<Value> ownStatistic(NodeImport &n, size_t i) {
   return n.state.duplicateState(read, alias);
 }
 
+/// The shortest decimal that `value` is the nearest float to. PyTorch's 0.1
+/// comes as 0.9, and 1 - 0.9f is 0.10000002.
+static double decimalOf(float value) {
+  char text[32];
+  char *end = std::to_chars(text, text + sizeof(text), value).ptr;
+  double decimal = value;
+  std::from_chars(text, end, decimal);
+  return decimal;
+}
+
 static LogicalResult importBatchNorm(NodeImport &n) {
   if (failed(n.requireFloat(0)))
     return failure();
-  double momentum = floatAttribute(n.node, "momentum", 0.9f);
+  double momentum = decimalOf(floatAttribute(n.node, "momentum", 0.9f));
   if (!(momentum >= 0 && momentum <= 1))
     return n.fail("expected momentum in [0, 1], got " +
                   std::to_string(momentum));
