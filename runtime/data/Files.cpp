@@ -50,13 +50,30 @@ std::string parentOf(const std::string &path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+/// Waits some seconds for the reader of a pipe, not for ever.
+int openToWrite(const std::string &file) {
+  constexpr int tries = 300;
+  int fd = -1;
+  for (int i = 0; i < tries; ++i) {
+    fd = ::open(file.c_str(),
+                O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd >= 0 || errno != ENXIO)
+      break;
+    ::usleep(10'000);
+    errno = ENXIO;
+  }
+  return fd;
+}
+
 /// Writes `file`; errors name `path`.
 Status writeAndSync(const std::string &file,
                     std::span<const std::span<const std::byte>> pieces,
                     const std::string &path) {
-  Descriptor opened(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (opened.fd < 0)
+  Descriptor opened(openToWrite(file));
+  if (opened.fd < 0 && errno == ENXIO)
+    return Status::invalidInput(
+        path + ": expected a file to write, got a pipe that nobody reads");
+  if (opened.fd < 0 || ::fcntl(opened.fd, F_SETFL, 0) != 0)
     return systemError(path, "create");
   for (std::span<const std::byte> piece : pieces)
     BESSEMER_RETURN_IF_ERROR(writeAll(opened.fd, piece, path));

@@ -3,6 +3,7 @@
 during a run ends it with one line and keeps the checkpoint before."""
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -42,6 +43,38 @@ def test_devices_and_pipes_are_no_files(cli, model, tmp_path):
         result = cli("compile", model, "-o", tmp_path / "m.bsm", "--recipe", path, timeout=20)
         assert result.returncode == INPUT and "expected a regular file" in result.stderr
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_pipe_without_a_reader_is_not_waited_for(cli, model, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    result = cli("compile", model, "-o", pipe, *COMPILE, timeout=20)
+    assert result.returncode == INPUT
+    assert result.stderr.splitlines() == [
+        f"error: {pipe}: expected a file to write, got a pipe that nobody reads"]
+    ok(cli("compile", model, "-o", tmp_path / "m.bsm", *COMPILE))
+    with open(tmp_path / "got", "wb") as got:
+        reader = subprocess.Popen(["cat", pipe], stdout=got)
+        ok(cli("compile", model, "-o", pipe, *COMPILE, timeout=60))
+        assert reader.wait(20) == 0
+    assert (tmp_path / "got").read_bytes() == (tmp_path / "m.bsm").read_bytes()
+
+
+def test_two_runs_do_not_share_a_checkpoint_directory(cli, model, program, data, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    # As a run that is under way holds it.
+    other = os.open(run, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    for what in (program, model):
+        options = COMPILE if what == model else []
+        result = cli("train", what, "--data", data, "--steps", "2", "--checkpoint-dir", run, *options)
+        assert result.returncode == INPUT
+        assert result.stderr.splitlines()[-1] == (
+            f"error: {run}: another run is writing its checkpoints here; choose another --checkpoint-dir")
+    assert os.listdir(run) == []
+    os.close(other)
+    ok(cli("train", program, "--data", data, "--steps", "2", "--checkpoint-dir", run))
 
 
 def test_inputs_are_not_overwritten(cli, model, data, tmp_path):

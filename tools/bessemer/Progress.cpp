@@ -98,7 +98,8 @@ void Progress::onEvaluation(uint64_t step, uint64_t epoch,
                             const runtime::Evaluation &evaluation, bool best) {
   std::string text = "step " + std::to_string(step) + "  epoch " +
                      std::to_string(epoch) + "/" + std::to_string(epochs);
-  if (last)
+  // That of an earlier step says nothing of this epoch.
+  if (last && last->step == step)
     text += "  train loss " + shortNumber(last->loss);
   text += "  eval loss " + shortNumber(evaluation.loss);
   if (evaluation.accuracy)

@@ -3,6 +3,7 @@
 #include "CompileFlags.h"
 #include "CompilerLibrary.h"
 #include "DataFlags.h"
+#include "DirectoryLock.h"
 #include "Progress.h"
 #include "Subcommand.h"
 #include "Text.h"
@@ -92,32 +93,6 @@ loadOrCompile(const Arguments &arguments) {
   return Program::fromBytes(result->artifact(), path);
 }
 
-/// Makes the folder of the checkpoints, so that one that cannot be written is
-/// known before the training, and writes what they belong to: export and eval
-/// need it. Called when nothing can refuse the run any more.
-Status keepProgram(const Arguments &arguments, const Program &program) {
-  std::optional<std::string> directory = arguments.text("checkpoint-dir");
-  if (!directory)
-    return {};
-  BESSEMER_RETURN_IF_ERROR(createDirectories(*directory));
-  if (!std::filesystem::is_directory(*directory))
-    return Status::invalidInput(*directory +
-                                ": expected a folder for checkpoints");
-  if (access(directory->c_str(), W_OK | X_OK) != 0)
-    return Status::invalidInput(
-        *directory + ": cannot create checkpoints: " + std::strerror(errno));
-  if (!isModel(arguments.positional))
-    return {};
-  std::span<const std::byte> artifact = program.bytes();
-  return writeFileAtomically(*directory + "/model.bsm", {&artifact, 1});
-}
-
-/// Images when the first input looks like them.
-const char *unitOf(const Program &program) {
-  const FunctionInfo *function = program.function("train_step");
-  return function->inputs.front().type.shape.size() == 4 ? "images" : "samples";
-}
-
 /// The run must say whether it goes on from the checkpoint that is there.
 Status checkResume(const Arguments &arguments) {
   std::optional<std::string> directory = arguments.text("checkpoint-dir");
@@ -131,6 +106,41 @@ Status checkResume(const Arguments &arguments) {
         last + ": there is a checkpoint already; go on with --resume, or "
                "choose another --checkpoint-dir");
   return {};
+}
+
+/// Makes the folder of the checkpoints, so that one that cannot be written is
+/// known before the training, and writes what they belong to: export and eval
+/// need it. Called when nothing can refuse the run any more, but another run
+/// that writes there.
+Expected<DirectoryLock> keepProgram(const Arguments &arguments,
+                                    const Program &program) {
+  std::optional<std::string> directory = arguments.text("checkpoint-dir");
+  if (!directory)
+    return DirectoryLock();
+  BESSEMER_RETURN_IF_ERROR(createDirectories(*directory));
+  if (!std::filesystem::is_directory(*directory))
+    return Status::invalidInput(*directory +
+                                ": expected a folder for checkpoints");
+  if (access(directory->c_str(), W_OK | X_OK) != 0)
+    return Status::invalidInput(
+        *directory + ": cannot create checkpoints: " + std::strerror(errno));
+  Expected<DirectoryLock> lock = DirectoryLock::acquire(*directory);
+  if (!lock)
+    return lock;
+  // Another run may have ended here just now.
+  BESSEMER_RETURN_IF_ERROR(checkResume(arguments));
+  if (!isModel(arguments.positional))
+    return lock;
+  std::span<const std::byte> artifact = program.bytes();
+  BESSEMER_RETURN_IF_ERROR(
+      writeFileAtomically(*directory + "/model.bsm", {&artifact, 1}));
+  return lock;
+}
+
+/// Images when the first input looks like them.
+const char *unitOf(const Program &program) {
+  const FunctionInfo *function = program.function("train_step");
+  return function->inputs.front().type.shape.size() == 4 ? "images" : "samples";
 }
 
 /// Where to go on from; changes the session's state.
@@ -216,7 +226,9 @@ Expected<int> run(const Arguments &arguments) {
   options->stop = &stopSignal;
   BESSEMER_RETURN_IF_ERROR(
       checkTraining(**session, **data, evalData.get(), *options, *resume));
-  BESSEMER_RETURN_IF_ERROR(keepProgram(arguments, **program));
+  Expected<DirectoryLock> lock = keepProgram(arguments, **program);
+  if (!lock)
+    return lock.status();
 
   uint64_t totalSteps = options->schedule.totalSteps;
   uint64_t batches = std::max<uint64_t>((*data)->rows() / (*data)->batch(), 1);
