@@ -155,16 +155,12 @@ public:
       return fail("external data file '" + location +
                   "' lies outside the model's folder");
     auto [entry, fresh] = files.try_emplace(location);
-    if (fresh) {
-      llvm::SmallString<256> path(baseDir);
-      llvm::sys::path::append(path, location);
-      if (llvm::sys::fs::is_regular_file(path))
-        if (auto buffer = llvm::MemoryBuffer::getFile(
-                path, /*IsText=*/false, /*RequiresNullTerminator=*/false))
-          entry->second = std::move(*buffer);
-    }
+    if (fresh)
+      if (std::error_code error = read(location, entry->second))
+        return fail("external data file '" + location + "' cannot be read: " +
+                    error.message() + "; it belongs beside the .onnx");
     if (!entry->second)
-      return fail("external data file '" + location + "' cannot be read");
+      return std::nullopt; // reported with the first initializer in it
     StringRef content = entry->second->getBuffer();
     uint64_t needed = elementCount(tensor) * elementBytes(tensor.data_type());
     if (hasLength && length != needed)
@@ -179,6 +175,24 @@ public:
   }
 
 private:
+  std::error_code read(StringRef location,
+                       std::shared_ptr<llvm::MemoryBuffer> &file) const {
+    llvm::SmallString<256> path(baseDir);
+    llvm::sys::path::append(path, location);
+    llvm::sys::fs::file_status status;
+    if (std::error_code error = llvm::sys::fs::status(path, status))
+      return error;
+    // A pipe would be waited for.
+    if (!llvm::sys::fs::is_regular_file(status))
+      return std::make_error_code(std::errc::invalid_argument);
+    auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                              /*RequiresNullTerminator=*/false);
+    if (!buffer)
+      return buffer.getError();
+    file = std::move(*buffer);
+    return {};
+  }
+
   static bool escapes(StringRef location) {
     for (auto part = llvm::sys::path::begin(location),
               end = llvm::sys::path::end(location);

@@ -164,8 +164,6 @@ static void reportUnknownOps(const ModelProto &model, const Origins &origins,
       return;
     }
     int64_t opset = opsets[""];
-    if (opset > newestOpset())
-      return; // reported once, for the model
     const OpSchema *now = OpSchemaRegistry::Schema(
         node.op_type(), static_cast<int>(newestOpset()), "");
     const OpSchema *then =
@@ -367,9 +365,10 @@ ingest::normalize(const ModelSource &source, const ImportOptions &options,
     return llvm::failure();
   };
 
-  if (opsetsOf(model)[""] > newestOpset())
-    return fail("declares opset " + std::to_string(opsetsOf(model)[""]) +
-                "; the newest known one is " + std::to_string(newestOpset()));
+  for (auto &[domain, opset] : opsetsOf(model))
+    if (domain.empty() && (opset < 1 || opset > newestOpset()))
+      return fail("declares opset " + std::to_string(opset) +
+                  "; expected 1 to " + std::to_string(newestOpset()));
   placeInitializers(model, source, normalized.inputs);
   try {
     inlineFunctions(model, isKnown);
