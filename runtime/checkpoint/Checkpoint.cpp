@@ -61,9 +61,9 @@ bool trainsOtherwise(const Session &session, const std::string &name) {
 }
 
 constexpr const char *weightsAlone =
-    "; to go on training takes a checkpoint with the same optimizer: eval, run "
-    "and export (in Python load(..., weights_only=True)) take parameters and "
-    "statistics alone";
+    "; training goes on only from a checkpoint with the same optimizer and the "
+    "same trained parameters: eval, run and export (in Python load(..., "
+    "weights_only=True)) take parameters and statistics alone";
 
 /// Compares the file with what the session needs; names the first difference.
 Status checkStates(const SafetensorsFile &file, const Session &session,

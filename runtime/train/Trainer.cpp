@@ -119,7 +119,8 @@ Status Run::checkFinite(std::optional<double> loss) {
   return Status::invalidInput(
       "step " + std::to_string(*bad) +
       ": the loss is not finite; try a lower --lr, --warmup-steps or "
-      "--clip-norm, and look for NaN in the data");
+      "--clip-norm, and look for NaN in the data and for indices that the "
+      "model computes outside of their table");
 }
 
 Status Run::report() {

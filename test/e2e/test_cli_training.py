@@ -206,6 +206,12 @@ def test_keep_best_keeps_the_best(cli, program, data, tmp_path):
     assert best["step"] == wanted["step"] and best["best"] == pytest.approx(wanted["loss"])
 
 
+def test_the_loss_of_an_earlier_step_is_not_an_epochs(cli, program, data):
+    output = ok(cli("train", program, "--data", data, "--eval-data", data, "--epochs", "3", "--log-every", "1000"))
+    lines = [line for line in output.splitlines() if "eval loss" in line and line.startswith("step")]
+    assert ["train loss" in line for line in lines] == [False, False, True], output
+
+
 def test_inspect_shows_everything(cli, model, program):
     text = ok(cli("inspect", program, "--params", "--commands"))
     for part in ("settings", "train_step(x f32[6x3x4], labels i64[6])", "labels: a label in [0, 4] or -100", "fc1.weight", "adamw.exp_avg/fc1.weight",
