@@ -22,8 +22,12 @@ struct Session::Impl {
   }
   Expected<size_t> findFunction(std::string_view name) const;
   Expected<size_t> findState(std::string_view name) const;
+  /// Whether there is a value of `type` for the input.
+  Status matchInput(std::string_view function, const ValueInfo &input,
+                    const TensorType &type, const TensorView &value);
   Status checkRanges(std::string_view function, const ValueInfo &input,
                      const TensorView &value);
+  Status unknownInput(const FunctionInfo &function, std::string_view name);
   Status match(const FunctionInfo &function,
                std::span<const NamedTensor> given);
 };
@@ -73,6 +77,24 @@ Status Session::Impl::checkRanges(std::string_view function,
                                  ": " + wrong->range->mismatch(wrong->value));
 }
 
+Status Session::Impl::matchInput(std::string_view function,
+                                 const ValueInfo &input, const TensorType &type,
+                                 const TensorView &value) {
+  if (!sameType(type, value))
+    return callError(function, "input '" + input.name + "': expected " +
+                                   type.str() + ", got " + value.str());
+  if (!value.data && type.byteSize())
+    return callError(function, "input '" + input.name + "': its data is null");
+  return {};
+}
+
+Status Session::Impl::unknownInput(const FunctionInfo &function,
+                                   std::string_view name) {
+  return callError(function.name, "there is no input '" + std::string(name) +
+                                      "'; expected " +
+                                      listNames(function.inputs));
+}
+
 Status Session::Impl::match(const FunctionInfo &function,
                             std::span<const NamedTensor> given) {
   size_t matched = 0;
@@ -91,13 +113,8 @@ Status Session::Impl::match(const FunctionInfo &function,
     if (!found)
       return callError(function.name, "input '" + input.name + "' (" +
                                           input.type.str() + ") is missing");
-    if (!sameType(input.type, found->tensor))
-      return callError(function.name, "input '" + input.name + "': expected " +
-                                          input.type.str() + ", got " +
-                                          found->tensor.str());
-    if (!found->tensor.data && input.type.byteSize())
-      return callError(function.name,
-                       "input '" + input.name + "': its data is null");
+    BESSEMER_RETURN_IF_ERROR(
+        matchInput(function.name, input, input.type, found->tensor));
     BESSEMER_RETURN_IF_ERROR(checkRanges(function.name, input, found->tensor));
     inputs[i] = found->tensor.data;
   }
@@ -107,9 +124,7 @@ Status Session::Impl::match(const FunctionInfo &function,
     if (std::none_of(
             function.inputs.begin(), function.inputs.end(),
             [&](const ValueInfo &input) { return input.name == tensor.name; }))
-      return callError(function.name,
-                       "there is no input '" + std::string(tensor.name) +
-                           "'; expected " + listNames(function.inputs));
+      return unknownInput(function, tensor.name);
   return {};
 }
 
@@ -155,11 +170,18 @@ Status Session::checkRanges(std::string_view function,
   auto index = implementation->findFunction(function);
   if (!index)
     return index.status();
-  for (const ValueInfo &input : functions()[*index].inputs)
-    if (input.name == value.name &&
-        input.type.shape.size() == value.tensor.shape.size())
-      return implementation->checkRanges(function, input, value.tensor);
-  return {};
+  const FunctionInfo &info = functions()[*index];
+  for (const ValueInfo &input : info.inputs) {
+    if (input.name != value.name)
+      continue;
+    TensorType type = input.type;
+    if (!type.shape.empty() && !value.tensor.shape.empty())
+      type.shape[0] = value.tensor.shape[0];
+    BESSEMER_RETURN_IF_ERROR(
+        implementation->matchInput(function, input, type, value.tensor));
+    return implementation->checkRanges(function, input, value.tensor);
+  }
+  return implementation->unknownInput(info, value.name);
 }
 
 Expected<TensorView> Session::output(std::string_view function,

@@ -3,6 +3,7 @@
 #include "bessemer/runtime/Program.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace bessemer::runtime {
 
@@ -24,10 +25,19 @@ std::string ValueRange::mismatch(int64_t got) const {
 }
 
 namespace {
-/// Whether [least, most] may not hold an element. Only additions and ors, in
-/// blocks of a known size, so that they become vector instructions.
+/// Element `i`; a caller's integers may lie where their type must not.
+template <typename T> T load(const std::byte *data, size_t i) {
+  T value;
+  std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+/// Whether [least, most] may not hold an element in [begin, end). Only
+/// additions and ors, in blocks of a known size, so that they become vector
+/// instructions.
 template <typename T>
-bool mayBeOutside(const ValueRange &range, const T *begin, const T *end) {
+bool mayBeOutside(const ValueRange &range, const std::byte *data, size_t begin,
+                  size_t end) {
   constexpr uint64_t top = uint64_t(1) << 63;
   const uint64_t least = uint64_t(range.least);
   const uint64_t span = uint64_t(range.most) - least;
@@ -35,41 +45,34 @@ bool mayBeOutside(const ValueRange &range, const T *begin, const T *end) {
     return true;
   // Of v = value - least, modulo 2^64: either v is at least 2^63, or span - v
   // is negative, or v is at most span.
-  auto test = [=](T value) {
-    uint64_t v = uint64_t(int64_t(value)) - least;
+  auto test = [=](size_t i) {
+    uint64_t v = uint64_t(int64_t(load<T>(data, i))) - least;
     return v | (span - v);
   };
   constexpr size_t block = 16;
   uint64_t seen[block] = {};
-  for (; size_t(end - begin) >= block; begin += block)
+  for (; end - begin >= block; begin += block)
     for (size_t i = 0; i < block; ++i)
-      seen[i] |= test(begin[i]);
+      seen[i] |= test(begin + i);
   for (; begin != end; ++begin)
-    seen[0] |= test(*begin);
+    seen[0] |= test(begin);
   uint64_t any = 0;
   for (uint64_t bits : seen)
     any |= bits;
   return any >= top;
 }
 
-/// The first element in [begin, end) that the range does not hold. Most calls
-/// find none.
-template <typename T>
-const T *findOutside(const ValueRange &range, const T *begin, const T *end) {
-  if (!mayBeOutside(range, begin, end))
-    return nullptr;
-  const T *found =
-      std::find_if(begin, end, [&](T value) { return !range.holds(value); });
-  return found == end ? nullptr : found;
-}
-
 template <typename T>
 std::optional<OutOfRange> findIn(const ValueRange &range,
                                  const TensorView &view) {
-  const T *data = static_cast<const T *>(view.data);
+  const auto *data = static_cast<const std::byte *>(view.data);
   auto look = [&](size_t begin, size_t end) -> std::optional<OutOfRange> {
-    if (const T *found = findOutside(range, data + begin, data + end))
-      return OutOfRange{&range, *found, size_t(found - data)};
+    // Most calls find none.
+    if (!mayBeOutside<T>(range, data, begin, end))
+      return std::nullopt;
+    for (size_t i = begin; i < end; ++i)
+      if (T value = load<T>(data, i); !range.holds(value))
+        return OutOfRange{&range, value, i};
     return std::nullopt;
   };
   if (range.dim < 0)

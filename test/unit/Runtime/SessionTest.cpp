@@ -514,8 +514,7 @@ TEST(Session, RefusesIntegersOutsideOfTheirRanges) {
                              {0, INT64_MAX},
                              {INT64_MIN, 0},
                              {INT64_MIN, INT64_MAX},
-                             {3, 3},
-                             {1, 0}}) {
+                             {3, 3}}) {
     auto range = std::make_unique<bessemer::format::ValueRangeT>();
     range->meaning = "an index";
     range->least = least;
@@ -531,7 +530,7 @@ TEST(Session, RefusesIntegersOutsideOfTheirRanges) {
         std::vector<int64_t> ids(37, least), all = {37};
         ids[at] = value;
         NamedTensor input = {"ids", view(ids, all)};
-        bool holds = least <= most && value >= least && value <= most;
+        bool holds = value >= least && value <= most;
         EXPECT_EQ(checked->run("look_up", {&input, 1}, {}).ok(), holds)
             << value << " in [" << least << ", " << most << "] at " << at;
       }
@@ -543,6 +542,68 @@ TEST(Session, RefusesIntegersOutsideOfTheirRanges) {
   EXPECT_THAT(
       session->checkRanges("look_up", {"ids", view(rows, tall)}).message(),
       HasSubstr("'ids'[3, 1]: expected an index in [0, 2], got 7"));
+
+  // Nothing is read of a value that is no rows of the input.
+  auto refusal = [&](const char *name, TensorView value) {
+    return session->checkRanges("look_up", {name, value}).message();
+  };
+  std::vector<int64_t> narrow = {12, 1}, flat = {12}, none = {0, 3};
+  std::vector<int32_t> other(12);
+  EXPECT_EQ(refusal("ids", view(rows, narrow)),
+            "test.bsm: look_up: input 'ids': expected i64[12x3], got "
+            "i64[12x1]");
+  EXPECT_THAT(refusal("ids", view(rows, flat)), HasSubstr("got i64[12]"));
+  EXPECT_THAT(refusal("ids", view(other, tall)),
+              HasSubstr("expected i64[4x3], got i32[4x3]"));
+  EXPECT_THAT(refusal("ids", {ElementType::I64, tall, nullptr}),
+              HasSubstr("'ids': its data is null"));
+  EXPECT_EQ(refusal("ids", {ElementType::I64, none, nullptr}), "");
+  EXPECT_THAT(refusal("idx", view(rows, tall)),
+              HasSubstr("there is no input 'idx'; expected ids, few"));
+}
+
+// As the sanitizers see: integers are read wherever the caller has them.
+TEST(Session, ChecksRangesOfMisalignedInputs) {
+  TestArtifact artifact;
+  artifact.addFunction(
+      "look_up", {{"wide", Type::i64, {40}}, {"narrow", Type::i32, {40}}}, {});
+  for (auto &input : artifact.program.functions[0]->inputs) {
+    auto range = std::make_unique<bessemer::format::ValueRangeT>();
+    range->meaning = "an index";
+    range->most = 9;
+    input->ranges.push_back(std::move(range));
+  }
+  auto session = artifact.session();
+  std::vector<std::byte> memory(40 * 8 + 8);
+  std::vector<int64_t> extent = {40};
+  std::vector<int64_t> wide(40, 9);
+  std::vector<int32_t> narrow(40, 9);
+  auto call = [&](size_t offset, bool isWide) {
+    std::byte *odd = memory.data() + offset;
+    if (isWide)
+      std::memcpy(odd, wide.data(), 40 * 8);
+    else
+      std::memcpy(odd, narrow.data(), 40 * 4);
+    NamedTensor inputs[] = {
+        {"wide",
+         {ElementType::I64, extent, isWide ? odd : (void *)wide.data()}},
+        {"narrow",
+         {ElementType::I32, extent, isWide ? (void *)narrow.data() : odd}}};
+    return session->run("look_up", inputs, {}).message();
+  };
+  for (size_t offset : {1, 2, 3, 5, 7})
+    for (size_t at : {0, 15, 33, 39}) {
+      EXPECT_EQ(call(offset, true) + call(offset, false), "");
+      std::string place = "[" + std::to_string(at) +
+                          "]: expected an index in "
+                          "[0, 9], got 10";
+      wide[at] = 10;
+      EXPECT_THAT(call(offset, true), HasSubstr("'wide'" + place));
+      wide[at] = 9;
+      narrow[at] = 10;
+      EXPECT_THAT(call(offset, false), HasSubstr("'narrow'" + place));
+      narrow[at] = 9;
+    }
 }
 
 TEST(Session, ChoosesTheTarget) {

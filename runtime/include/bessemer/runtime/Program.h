@@ -51,7 +51,8 @@ struct OutOfRange {
   size_t element;
 };
 
-/// The first one in a value for the input; it may have another number of rows.
+/// The first one in a value for the input, which has its type but for the
+/// number of rows; the elements need not be aligned.
 std::optional<OutOfRange> findOutOfRange(const ValueInfo &input,
                                          const TensorView &value);
 

@@ -88,8 +88,8 @@ public:
   Status run(std::string_view function, std::span<const NamedTensor> inputs,
              const StepBlock &step);
 
-  /// The check of ranges alone, for a value of any number of rows; errors have
-  /// the place in it.
+  /// The check of ranges alone, for a value of the input's type but with any
+  /// number of rows; errors have the place in it.
   Status checkRanges(std::string_view function, const NamedTensor &value) const;
 
   /// A result of the last run of the function: a view into the session's
