@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks of arguments: what was expected, and what was found."""
 
+import json
 import math
 import operator
 import os
@@ -9,6 +10,8 @@ import numpy as np
 
 
 _MOST_FLOAT = float(np.finfo(np.float32).max)
+#: Lists and mappings in each other, in an option.
+_DEEPEST = 32
 
 
 class Error(Exception):
@@ -18,6 +21,8 @@ class Error(Exception):
 
 
 def _found(value):
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
     return repr(value) if isinstance(value, (str, bytes, bool, int, float)) else type(value).__name__
 
 
@@ -69,7 +74,27 @@ def array(name, value):
         raise Error(f"{name}: expected an array, got {type(value).__name__}: {' '.join(str(problem).split())}") from problem
 
 
-def plain(name, value):
+def convert(name, value, dtype, casting):
+    """`array(name, value)` with elements of `dtype`. `casting` is as in NumPy; floats may be rounded, and that is all."""
+    given, dtype = array(name, value), np.dtype(dtype)
+    if given.dtype == dtype:
+        return given
+    if not np.can_cast(given.dtype, dtype, casting):
+        raise Error(f"{name}: expected {dtype}, got {given.dtype}")
+    with np.errstate(over="ignore"):
+        converted = given.astype(dtype, order="C")
+    if dtype.kind == "f":
+        fits = np.isfinite(converted) | ~np.isfinite(given)
+    else:
+        # An integer that wrapped around comes back as itself only with the other sign.
+        fits = (converted.astype(given.dtype) == given) & ((converted < 0) == (given < 0))
+    if not np.all(fits):
+        place = tuple(int(i) for i in np.argwhere(~fits)[0])
+        raise Error(f"{name}{list(place) if place else ''}: expected a number that {dtype} holds, got {given[place]}")
+    return converted
+
+
+def plain(name, value, depth=0):
     """What a recipe may hold: text, numbers, lists and mappings; paths become text."""
     if isinstance(value, str) and not _is_unicode(value):
         raise Error(f"option '{name}': expected text in UTF-8, got {value!r}")
@@ -77,16 +102,27 @@ def plain(name, value):
         return value
     if isinstance(value, os.PathLike):
         return path(name, value)
+    if depth > _DEEPEST:
+        raise Error(f"option '{name}': expected lists and mappings that are nested at most {_DEEPEST} deep, got more")
     if hasattr(value, "items"):
-        return {str(key): plain(f"{name}.{key}", entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(name, entry) for entry in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
-    for convert in (operator.index, float):
+        for key in value:
+            if not isinstance(key, str) or not _is_unicode(key):
+                raise Error(f"option '{name}': expected names in UTF-8, got {_found(key)}")
+        return {str(key): plain(f"{name}.{key}", entry, depth + 1) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(name, entry, depth + 1) for entry in value]
+    if isinstance(value, (set, frozenset)):
+        # In an order that does not depend on the process.
+        return sorted((plain(name, entry, depth + 1) for entry in value), key=json.dumps)
+    for convert_number in (operator.index, float):
         try:
-            number = convert(value)
-        except (TypeError, ValueError, OverflowError):
+            number = convert_number(value)
+            finite = math.isfinite(number)
+        except (TypeError, ValueError):
             continue
-        if math.isfinite(number):
+        except OverflowError:
+            finite = False
+        if finite:
             return number
-        raise Error(f"option '{name}': expected a finite number, got {number}")
+        raise Error(f"option '{name}': expected a finite number, got {_found(number)}")
     raise Error(f"option '{name}': expected text, a number, a list or a mapping, got {type(value).__name__}")

@@ -2,6 +2,7 @@
 """Running a compiled program."""
 
 import collections.abc
+import contextlib
 import functools
 import threading
 import weakref
@@ -16,24 +17,33 @@ _DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i8": "int8",
            "u16": "uint16", "u32": "uint32", "u64": "uint64", "bool": "bool"}
 
 
-_MOST_COUNT = 2 ** 64 - 1
+_MOST_SEED = 2 ** 64 - 1
+# A step's batches count on above these bits, for random numbers of their own.
+_MOST_STEP = 2 ** 32 - 1
 _MOST_THREADS = 4096
 
 
 class Metrics(collections.abc.Mapping):
-    """The results of one call, read from the device when asked for."""
+    """The results of one call, read from the device when asked for, which uses
+    the session."""
 
     def __init__(self, session, function, names):
         self._session, self._function, self._names = session, function, names
         self._values = {}
 
     def __getitem__(self, name):
+        if name not in self._names:
+            raise KeyError(name)
         if name not in self._values:
-            if name not in self._names:
-                raise KeyError(name)
+            with self._session._used_by(name):
+                self._read(name)
+        return self._values[name]
+
+    def _read(self, name):
+        # Another thread's call may have settled it meanwhile.
+        if name not in self._values:
             value = self._session._core.output(self._function, name)
             self._values[name] = value.item() if value.ndim == 0 else value.copy()
-        return self._values[name]
 
     def __iter__(self):
         return iter(self._names)
@@ -45,22 +55,18 @@ class Metrics(collections.abc.Mapping):
         return repr(dict(self))
 
     def _settle(self):
-        """Reads everything, before the next call overwrites it."""
+        """Reads everything, before the next call of the session, which is in
+        use by it, overwrites it."""
         for name in self._names:
-            self[name]
+            self._read(name)
 
 
 def _alone(method):
-    """A session serves one thread at a time; a call that meets another one in
-    it fails and does nothing."""
+    """Of a session: for the time of the call it serves no other."""
     @functools.wraps(method)
     def call(self, *arguments, **options):
-        if not self._use.acquire(blocking=False):
-            raise Error(f"{method.__name__}: another thread is using the session")
-        try:
+        with self._used_by(method.__name__):
             return method(self, *arguments, **options)
-        finally:
-            self._use.release()
     return call
 
 
@@ -80,6 +86,17 @@ class Session:
         self.step = 0
         self.learning_rate = float(program.settings.get("lr", 0.0))
 
+    @contextlib.contextmanager
+    def _used_by(self, what):
+        """A call that meets another one in the session, of another thread or of
+        its own, fails and does nothing."""
+        if not self._use.acquire(blocking=False):
+            raise Error(f"{what}: the session is in use")
+        try:
+            yield
+        finally:
+            self._use.release()
+
     @property
     def step(self):
         """Calls of train_step so far; drives random numbers."""
@@ -87,7 +104,7 @@ class Session:
 
     @step.setter
     def step(self, value):
-        self._step = _arguments.count("step", value, _MOST_COUNT)
+        self._step = _arguments.count("step", value, _MOST_STEP)
 
     @property
     def seed(self):
@@ -96,7 +113,7 @@ class Session:
 
     @seed.setter
     def seed(self, value):
-        self._seed = _arguments.count("seed", value, _MOST_COUNT)
+        self._seed = _arguments.count("seed", value, _MOST_SEED)
 
     @property
     def learning_rate(self):
@@ -133,17 +150,9 @@ class Session:
         if name not in inputs:
             raise Error(f"{function}: no input is named '{name}', expected "
                         + ", ".join(inputs))
-        array, dtype = _arguments.array(f"{function}: input '{name}'", value), np.dtype(_DTYPES[inputs[name][0]])
-        if array.dtype != dtype:
-            python = not hasattr(value, "dtype")
-            if not np.can_cast(array.dtype, dtype, "same_kind" if python else "safe"):
-                raise Error(f"{function}: input '{name}': expected {dtype}, "
-                            f"got {array.dtype}")
-            with np.errstate(over="ignore"):
-                converted = array.astype(dtype)
-            if python and array.dtype.kind == "f" and not np.array_equal(np.isfinite(array), np.isfinite(converted)):
-                raise Error(f"{function}: input '{name}': a value does not fit {dtype}")
-            array = converted
+        # What Python values are is open to NumPy; an array says it.
+        casting = "safe" if hasattr(value, "dtype") else "same_kind"
+        array = _arguments.convert(f"{function}: input '{name}'", value, _DTYPES[inputs[name][0]], casting)
         # ascontiguousarray would make a scalar one-dimensional.
         return array if array.flags.c_contiguous else array.copy(order="C")
 
@@ -176,9 +185,10 @@ class Session:
         metrics, a lazy mapping."""
         rate = (self.learning_rate if learning_rate is None
                 else _arguments.rate("learning_rate", learning_rate))
+        following = _arguments.count("step", self.step + 1, _MOST_STEP)
         arrays = self._feeds("train_step", feeds)
         metrics = self._run("train_step", arrays, rate)
-        self.step += 1
+        self.step = following
         return metrics
 
     def _batches(self, function, feeds):
@@ -203,7 +213,7 @@ class Session:
         for name, array in arrays.items():
             self._core.check_ranges(function, name, array)
         total = next(iter(rows.values()), 1)
-        batch = next((inputs[name][1][0] for name in rows), 1)
+        batch = self._batch(function)
         for start in range(0, total, batch):
             valid = min(batch, total - start)
             part = {}
@@ -215,6 +225,11 @@ class Session:
                         array = np.concatenate([array, last])
                 part[name] = array
             yield part, valid, total, batch
+
+    def _batch(self, function):
+        """Rows of one call: dimension 0 of the first input that has one."""
+        inputs = self._signature(function)["inputs"].values()
+        return next((shape[0] for _, shape in inputs if shape), 1)
 
     @_alone
     def predict(self, feeds):
@@ -236,7 +251,7 @@ class Session:
 
     def _no_rows(self, name, dtype, shape):
         """Output `name` for no input rows."""
-        batch = next(iter(self._signature("predict")["inputs"].values()))[1][0]
+        batch = self._batch("predict")
         if not shape or shape[0] != batch:
             raise Error(f"predict: output '{name}' has no row per input row, so it needs "
                         f"whole batches of {batch} rows, got 0")
@@ -254,6 +269,7 @@ class Session:
                 raise Error("eval_step: the model computes its loss itself, over whole batches: "
                             f"expected a multiple of {batch} rows, got {total}")
             result = self._run("eval_step", arrays, valid_rows=valid, batch=index)
+            result._settle()
             loss += result["loss_sum"]
             count += result["count"]
             correct += result["correct"] if accuracy else 0.0
@@ -287,13 +303,12 @@ class Session:
                 raise Error(f"the program has no state named '{name}'")
         arrays = {}
         for name, value in states.items():
-            array, dtype = _arguments.array(f"state '{name}'", value), np.dtype(_DTYPES[names[name]["dtype"]])
+            array = _arguments.convert(f"state '{name}'", value, _DTYPES[names[name]["dtype"]], "same_kind")
             if list(array.shape) != list(names[name]["shape"]):
                 raise Error(f"state '{name}': expected the shape {list(names[name]['shape'])}, "
                             f"got {list(array.shape)}")
-            if not np.can_cast(array.dtype, dtype, "same_kind"):
-                raise Error(f"state '{name}': expected {dtype}, got {array.dtype}")
-            arrays[name] = array.astype(dtype, order="C")
+            # A copy, as a state of the session's own may be among them.
+            arrays[name] = array.copy(order="C")
         for name, array in arrays.items():
             self._core.write_state(name, array)
 

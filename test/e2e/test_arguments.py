@@ -34,12 +34,27 @@ def test_learning_rate(case, session, value):
         assert array.tobytes() == state[name].tobytes(), name
 
 
-@pytest.mark.parametrize("name", ["step", "seed"])
-@pytest.mark.parametrize("value", ["1", None, 1.5, -1, 2 ** 64, True])
-def test_counts(session, name, value):
-    with pytest.raises(bessemer.Error, match=f"{name}: expected a whole number from 0 to {2 ** 64 - 1}, got"):
+@pytest.mark.parametrize("name,most", [("step", 2 ** 32 - 1), ("seed", 2 ** 64 - 1)])
+@pytest.mark.parametrize("value", ["1", None, 1.5, -1, 2 ** 64, pytest.param(10 ** 5000, id="huge"), True])
+def test_counts(session, name, most, value):
+    with pytest.raises(bessemer.Error, match=f"{name}: expected a whole number from 0 to {most}, got"):
         setattr(session, name, value)
     assert getattr(session, name) == 0
+    setattr(session, name, most)
+    with pytest.raises(bessemer.Error, match=f"from 0 to {most}, got {most + 1}"):
+        setattr(session, name, most + 1)
+
+
+def test_no_step_after_the_last(case, session):
+    """Above 32 bits the batches of a step count."""
+    session.step = 2 ** 32 - 2
+    session.train_step(case.batch(0))
+    before = session.state_dict()
+    with pytest.raises(bessemer.Error, match=f"step: expected a whole number from 0 to {2 ** 32 - 1}, got {2 ** 32}"):
+        session.train_step(case.batch(0))
+    assert session.step == 2 ** 32 - 1
+    for name, value in session.state_dict().items():
+        assert value.tobytes() == before[name].tobytes(), name
 
 
 def test_numbers_of_other_kinds(case, session):
@@ -55,12 +70,22 @@ def test_numbers_of_other_kinds(case, session):
     (dict(threads="2"), "threads: expected a whole number from 0 to 4096, got '2'"),
     (dict(threads=-1), "threads: expected a whole number from 0 to 4096, got -1"),
     (dict(threads=5000), "threads: expected a whole number from 0 to 4096, got 5000"),
+    (dict(threads=10 ** 5000), "threads: expected a whole number from 0 to 4096, got an integer of 16610 bits"),
     (dict(seed="x"), "seed: expected a whole number .*, got 'x'"),
     (dict(seed=1.0), "seed: expected a whole number .*, got 1.0"),
 ])
 def test_session_options(case, options, match):
     with pytest.raises(bessemer.Error, match=match):
         case.compile().session(**options)
+
+
+def itself(container):
+    """A list or mapping that holds itself."""
+    if isinstance(container, list):
+        container.append(container)
+    else:
+        container["a"] = container
+    return container
 
 
 @pytest.mark.parametrize("options,match", [
@@ -75,6 +100,11 @@ def test_session_options(case, options, match):
     (dict(loss="cross_entropy", class_axis=2 ** 64 - 1), "option 'class_axis': expected an integer, got 18446744073709551615"),
     (dict(optimizer={"kind": "sgd", "lr": 1e39}), "option 'optimizer.lr': expected a number of at least 0 that float32 holds"),
     (dict(freeze="\udcff"), "option 'freeze': expected text in UTF-8"),
+    (dict(seed=10 ** 400), "option 'seed': expected a finite number, got an integer of 1329 bits"),
+    (dict(target={1, "a"}), "option 'targets': expected a string, got 1"),
+    (dict(dims={10 ** 5000: 3}), "option 'dims': expected names in UTF-8, got an integer of 16610 bits"),
+    (dict(target=itself([])), "option 'targets': expected lists and mappings that are nested at most 32 deep"),
+    (dict(optimizer=itself({})), r"option 'optimizer\.a\.a.*: expected lists and mappings that are nested at most 32 deep"),
     (dict(dims=["batch"]), "option 'dims': expected an object"),
     (dict(recipe=3), "recipe: expected a path in UTF-8, got 3"),
     (dict(recipe=""), "recipe: expected a path in UTF-8, got ''"),
@@ -137,21 +167,94 @@ class OnAnotherDevice:
         return (2, 0)
 
 
-@pytest.mark.parametrize("value,found", [([[1.0], [1.0, 2.0]], "got list: "), ([[1e39]], "a value does not fit float32"), (OnAnotherDevice(), "got OnAnotherDevice: "),
+@pytest.mark.parametrize("value,found", [([[1.0], [1.0, 2.0]], "got list: "), ([[1e39]], "expected a number that float32 holds, got 1e+39"), (OnAnotherDevice(), "got OnAnotherDevice: "),
                                          ("text", "expected float32, got <U4"), (None, "expected float32, got object")])
 def test_arrays(case, session, value, found):
     for function in (session.train_step, session.evaluate, session.predict):
-        with pytest.raises(bessemer.Error, match="input 'x': ") as error:
+        with pytest.raises(bessemer.Error, match="input 'x'") as error:
             function({"x": value})
         assert found in str(error.value)
     state = next(iter(session.program.states))
-    with pytest.raises(bessemer.Error, match=f"state '{state}': "):
+    with pytest.raises(bessemer.Error, match=f"state '{state}'"):
         session.load_state_dict({**session.state_dict(), state: value})
 
 
 def test_counters_take_no_fractions(session):
     with pytest.raises(bessemer.Error, match="state 'updates': expected int64, got float64"):
         session.load_state_dict({**session.state_dict(), "updates": 1.5})
+
+
+def lookup(dtype):
+    """Rows of a table by indices of a type."""
+    import onnx
+    table = np.arange(30, dtype=np.float32).reshape(10, 3)
+    model = onnx.parser.parse_model(f'''<ir_version: 10, opset_import: ["" : 20]>
+        rows ({dtype}[2] i) => (float[2, 3] y) {{ wide = Cast <to = 7> (i)  y = Gather(table, wide) }}''')
+    model.graph.initializer.append(onnx.numpy_helper.from_array(table, "table"))
+    return bessemer.compile(model).session(threads=1), table
+
+
+@pytest.mark.parametrize("value,place", [([2 ** 32 + 3, 0], r"\[0\].*int32 holds, got 4294967299"), ([1, -2 ** 31 - 1], r"\[1\].*int32 holds, got -2147483649"),
+                                         ([2 ** 63, 2 ** 63], r"\[0\].*int32 holds, got 9223372036854775808")])
+def test_integers_that_the_type_does_not_hold(value, place):
+    session, table = lookup("int32")
+    with pytest.raises(bessemer.Error, match=f"predict: input 'i'{place}"):
+        session.predict({"i": value})
+    np.testing.assert_array_equal(session.predict({"i": [3, 0]})["y"], table[[3, 0]])
+
+
+def test_states_that_the_type_does_not_hold(session):
+    states = session.state_dict()
+    name = next(name for name, value in states.items() if value.dtype == np.float32 and value.ndim == 2)
+    large = states[name].astype(np.float64)
+    large[1, 0] = 1e300
+    for bad, match in (({"updates": np.uint64(2 ** 63)}, "state 'updates': expected a number that int64 holds, got 9223372036854775808"),
+                       ({name: large}, rf"state '{name}'\[1, 0\]: expected a number that float32 holds, got 1e\+300")):
+        with pytest.raises(bessemer.Error, match=match):
+            session.load_state_dict({**states, **bad})
+    for key, value in session.state_dict().items():
+        assert value.tobytes() == states[key].tobytes(), key
+    # What is no number stays none, and rounding is not refused.
+    large[1, 0] = np.inf
+    session.load_state_dict({**states, name: large, "updates": np.uint64(7)})
+    assert np.isinf(session.state_dict()[name][1, 0]) and session.state_dict()["updates"] == 7
+
+
+def scaled():
+    """A model whose first input is a scalar."""
+    import onnx
+    return bessemer.compile(onnx.parser.parse_model('''<ir_version: 10, opset_import: ["" : 20]>
+        scaled (float c, float[batch, 3] x) => (float[batch, 3] y) { y = Mul(x, c) }'''), batch=2).session(threads=1)
+
+
+def test_rows_beside_a_scalar():
+    session = scaled()
+    for rows in (0, 1, 2, 5):
+        x = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)
+        np.testing.assert_array_equal(session.predict({"c": np.float32(2), "x": x})["y"], 2 * x)
+
+
+class AsksBack:
+    """An array whose elements come from a call of the session that it is given to."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.call(), dtype)
+
+
+def test_calls_within_a_call(case, session):
+    """A session serves one call at a time, also of one thread, and reading results is one."""
+    batch = case.batch(0)
+    metrics = session.train_step(batch)
+    for call, what in ((lambda: session.predict({"x": batch["x"]}), "predict"), (lambda: metrics["loss"], "loss")):
+        with pytest.raises(bessemer.Error, match=f"{what}: the session is in use"):
+            session.predict({"x": AsksBack(call)})
+    assert np.isfinite(metrics["loss"])
+    # What has been read is there.
+    with pytest.raises(bessemer.Error, match="expected the shape"):
+        session.predict({"x": AsksBack(lambda: metrics["loss"])})
 
 
 def test_one_thread_at_a_time(case, session):
@@ -173,4 +276,4 @@ def test_one_thread_at_a_time(case, session):
         thread.join()
     assert len(done) + len(problems) == 1200
     assert session.step == len(done) == session.state_dict()["updates"]
-    assert set(problems) <= {"train_step: another thread is using the session"}
+    assert set(problems) <= {"train_step: the session is in use"}
