@@ -154,6 +154,27 @@ std::string computationHash(const Program &program) {
   return checkpoint::hashText(text.data(), text.size());
 }
 
+static std::string formatOf(const Program &program) {
+  return std::to_string(program.table().major()) + "." +
+         std::to_string(program.table().minor());
+}
+
+static std::string variantOf(const Program &program) {
+  std::string text;
+  for (const std::string &target : program.targets())
+    text += target + " ";
+  return text + "limit " +
+         std::string(program.setting("memory_limit").value_or("none"));
+}
+
+bool mayComputeOtherBits(const TrainerState &state, const Program &program) {
+  if (state.artifact == artifactHash(program) ||
+      state.computation != computationHash(program))
+    return false;
+  return state.format != formatOf(program) ||
+         state.variant == variantOf(program);
+}
+
 Status saveCheckpoint(const std::string &directory, const Session &session,
                       const TrainerState *trainer) {
   if (directory.empty())
@@ -187,9 +208,12 @@ Status saveCheckpoint(const std::string &directory, const Session &session,
     return beside.status();
   Status written = writeFileSynced(*beside + stateFile, pieces);
   if (written.ok() && trainer) {
-    std::string text = checkpoint::writeTrainer(
-        *trainer, artifactHash(session.program()),
-        computationHash(session.program()), hashOfHead(*head));
+    TrainerState state = *trainer;
+    state.artifact = artifactHash(session.program());
+    state.computation = computationHash(session.program());
+    state.format = formatOf(session.program());
+    state.variant = variantOf(session.program());
+    std::string text = checkpoint::writeTrainer(state, hashOfHead(*head));
     std::span<const std::byte> piece = std::as_bytes(std::span(text));
     written = writeFileSynced(*beside + trainerFile, {&piece, 1});
   }

@@ -42,9 +42,7 @@ struct Reader {
 
 } // namespace
 
-std::string writeTrainer(const TrainerState &state, const std::string &artifact,
-                         const std::string &computation,
-                         const std::string &states) {
+std::string writeTrainer(const TrainerState &state, const std::string &states) {
   Json object;
   object["format"] = formatVersion;
   object["step"] = state.step;
@@ -62,8 +60,10 @@ std::string writeTrainer(const TrainerState &state, const std::string &artifact,
   object["target"] = state.target;
   object["library"] = state.library;
   object["threads"] = state.threads;
-  object["artifact"] = artifact;
-  object["computation"] = computation;
+  object["artifact"] = state.artifact;
+  object["computation"] = state.computation;
+  object["artifact_format"] = state.format;
+  object["variant"] = state.variant;
   object["states"] = states;
   object["hash"] = hashOf(object);
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -110,9 +110,17 @@ Expected<TrainerState> readTrainer(const std::string &path,
     return damaged("checksum differs; the file is damaged");
   if (writtenWith != states)
     return damaged("belongs to another state.safetensors");
+  if (state.step > mostSteps)
+    return damaged("step: expected at most " + std::to_string(mostSteps) +
+                   ", got " + std::to_string(state.step));
   // Absent in files of earlier versions.
-  if (object.contains("computation") && object["computation"].is_string())
-    state.computation = object["computation"].get<std::string>();
+  auto late = [&](const char *key, std::string &to) {
+    if (object.contains(key) && object[key].is_string())
+      to = object[key].get<std::string>();
+  };
+  late("computation", state.computation);
+  late("artifact_format", state.format);
+  late("variant", state.variant);
   if (object.contains("best") && object["best"].is_number())
     state.best = object["best"].get<double>();
   if (object.contains("settings") && object["settings"].is_object())

@@ -6,11 +6,8 @@
 
 namespace bessemer::runtime::checkpoint {
 
-/// `artifact`, `computation` and `states` (a hash of the state file's header)
-/// tie the file to what it was written with.
-std::string writeTrainer(const TrainerState &state, const std::string &artifact,
-                         const std::string &computation,
-                         const std::string &states);
+/// `states`, a hash of the state file's header, ties the file to it.
+std::string writeTrainer(const TrainerState &state, const std::string &states);
 
 /// Errors name the file and the key.
 Expected<TrainerState> readTrainer(const std::string &path,

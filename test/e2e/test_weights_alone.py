@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checkpoints across programs of one model: eval, run and export take parameters and statistics whatever the optimizer,
-to go on training takes the same computation, whatever its memory limit and targets."""
+to go on training takes the same computation, with the same bits whatever its memory limit, on one instruction set."""
 
 import json
 
@@ -126,8 +126,38 @@ def test_resume_across_memory_limits_and_targets(golden, cli, tmp_path):
         resumed = train(cli, tmp_path / f"{name}.bsm", data, run, 4, "--resume")
         assert resumed.returncode == 0, resumed.stderr
         assert states(run) == want
+        assert "may not be bit-exact" not in resumed.stderr
     refused = train(cli, tmp_path / "other.bsm", data, tmp_path / "limited", 5, "--resume")
     assert refused.returncode == 1 and "belongs to another compiled program" in refused.stderr
+
+
+@pytest.mark.parametrize("how", ["compiled", "chosen"])
+def test_resume_on_another_instruction_set(cli, tmp_path, golden, how):
+    """The same training, rounded otherwise, and a note that says so."""
+    case = golden("mlp_cross_entropy")
+    program = case.compile(optimizer=SGD)
+    try:
+        program.session(device="cpu:x86-64-v4")
+    except bessemer.Error:
+        pytest.skip("this machine has no AVX-512")
+    program.save(tmp_path / "all.bsm")
+    case.compile(optimizer=SGD, target="cpu:x86-64-v3").save(tmp_path / "v3.bsm")
+    again, options = ("v3.bsm", ()) if how == "compiled" else ("all.bsm", ("--device", "cpu:x86-64-v3"))
+    data, whole, run = (tmp_path / name for name in ("data.npz", "whole", "run"))
+    np.savez(data, **case.batch(0))
+    for directory, steps in ((whole, 6), (run, 3)):
+        assert train(cli, tmp_path / "all.bsm", data, directory, steps).returncode == 0
+    resumed = train(cli, tmp_path / again, data, run, 6, "--resume", *options)
+    assert resumed.returncode == 0, resumed.stderr
+    notes = [line for line in resumed.stderr.splitlines() if line.startswith("note:")]
+    assert notes == ["note: the checkpoint was made with target 'x86-64-v4', this run has 'x86-64-v3'; it may not be bit-exact"]
+    found, want = program.session(threads=1), program.session(threads=1)
+    found.load(run / "last")
+    want.load(whole / "last")
+    assert found.step == want.step == 6
+    for name, value in want.state_dict().items():
+        # Sums in float32 in another order.
+        np.testing.assert_allclose(found.state_dict()[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def test_a_limit_is_recorded_as_bytes(golden, cli, tmp_path):

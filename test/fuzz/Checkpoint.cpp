@@ -17,8 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // The hash that make_seeds.py writes.
   auto trainer = checkpoint::readTrainer("trainer.json", text, "0");
   if (trainer)
-    (void)checkpoint::writeTrainer(*trainer, trainer->artifact,
-                                   trainer->computation, "0");
+    (void)checkpoint::writeTrainer(*trainer, "0");
   if (end == data + size)
     return 0;
   fuzz::TemporaryFile file(end + 1, size_t(data + size - end - 1));

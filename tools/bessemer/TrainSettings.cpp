@@ -155,6 +155,9 @@ trainerOptions(const Arguments &arguments, const Session &session,
                            std::to_string(options.seed));
     options.seed = resume->seed;
     noteDifference("target", resume->target, std::string(session.target()));
+    if (mayComputeOtherBits(*resume, session.program()))
+      noteDifference("artifact", resume->artifact,
+                     artifactHash(session.program()));
     noteDifference("library", resume->library, std::string(session.library()));
     // Generated code gives the same bits for any number of threads.
     if (!session.library().empty())

@@ -33,8 +33,9 @@ struct TrainerState {
   std::string target, library;
   int threads = 0;
   /// artifactHash and computationHash of the program that wrote the
-  /// checkpoint; saving sets them.
-  std::string artifact, computation;
+  /// checkpoint, the version of its format, and the targets and memory limit
+  /// that it has code for; saving sets them.
+  std::string artifact, computation, format, variant;
 };
 
 /// What a checkpoint gives a session.
@@ -49,10 +50,15 @@ enum class Restore {
 /// 16 hexadecimal digits that tell one artifact from another.
 std::string artifactHash(const Program &program);
 
-/// The same for programs that compute the same bits, whatever targets they have
-/// code for and whatever their memory limit: one source model, settings and
-/// initial states.
+/// The same for programs of one source model, settings and initial states,
+/// whatever targets they have code for and whatever their memory limit. On one
+/// target they compute the same bits when one compiler made them.
 std::string computationHash(const Program &program);
+
+/// Whether the program, of the checkpoint's computation, differs in more than
+/// targets and memory limit account for, as when another version of the
+/// compiler, or a plugin, made it.
+bool mayComputeOtherBits(const TrainerState &state, const Program &program);
 
 /// Writes all state, and `trainer` unless null, to the directory, whole or not
 /// at all: a checkpoint that is already there stays until the new one is

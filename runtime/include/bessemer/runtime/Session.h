@@ -27,9 +27,12 @@ struct alignas(64) StepBlock {
 };
 static_assert(sizeof(StepBlock) == 64);
 
+/// Steps of a run, so that a count of batches fits above.
+inline constexpr uint64_t mostSteps = (uint64_t(1) << 32) - 1;
+
 /// `StepBlock::step` for one of the batches that a call with any number of rows
 /// is split into: each draws random numbers of its own, the first one those of
-/// `step` itself. Neither count reaches 2^32.
+/// `step` itself. Both are at most mostSteps, which the callers check.
 constexpr uint64_t stepOfBatch(uint64_t step, uint64_t batch) {
   return step + (batch << 32);
 }
