@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "bessemer/runtime/Program.h"
+#include "core/LabelRange.h"
 #include "core/ProgramImpl.h"
 #include "core/VerifyArtifact.h"
 
@@ -80,6 +81,8 @@ Status prepare(Program::Impl &impl) {
     return table.status().onOneLine();
   impl.table = *table;
   describe(impl);
+  if (impl.table->major() == 1 && impl.table->minor() < 3)
+    addLabelRange(impl);
   return {};
 }
 } // namespace

@@ -212,10 +212,18 @@ Status Checker::checkValues(
     if (!tensorBytes(value.type(), bytes))
       return fail(what, "a valid tensor type",
                   "an unknown element type or an impossible shape");
-    for (size_t r = 0; r < sizeOf(value.ranges()); ++r)
-      if (!isRangeOf(*value.ranges()->Get(r), *value.type()))
+    for (size_t r = 0; r < sizeOf(value.ranges()); ++r) {
+      const format::ValueRange &range = *value.ranges()->Get(r);
+      const std::string got = "range " + std::to_string(r) + " of ";
+      if (!isRangeOf(range, *value.type()))
         return fail(what, "ranges of parts of an i32 or i64 tensor",
-                    "range " + std::to_string(r) + " of something else");
+                    got + "something else");
+      if (range.least() > range.most() || range.meaning()->size() == 0)
+        return fail(what, "ranges with a meaning that hold an integer",
+                    got + "'" + range.meaning()->str() + "' from " +
+                        std::to_string(range.least()) + " to " +
+                        std::to_string(range.most()));
+    }
   }
   return {};
 }

@@ -2,6 +2,8 @@
 // Flags against the settings of a compiled program.
 #include "CompileFlags.h"
 
+#include "bessemer/Format/ByteCount.h"
+
 namespace bessemer::tool {
 namespace {
 
@@ -34,6 +36,9 @@ public:
                                   program.name() + " was compiled without it");
     }
     if (sameSetting(std::string(*compiled), given))
+      return {};
+    // Compilers up to format 1.2 recorded a number of bytes as it was written.
+    if (key == "memory_limit" && format::parseByteCount(*compiled) == given)
       return {};
     return differs(key + " " + std::string(*compiled),
                    given.is_string() ? given.get<std::string>()

@@ -73,7 +73,8 @@ int64_t limitOf(const ValueInfo &input, std::optional<int64_t> below) {
   if (below && input.name != "labels")
     limit = *below;
   for (const ValueRange &range : input.ranges)
-    limit = std::min(limit, std::max<int64_t>(range.most, 0) + 1);
+    if (range.most < limit)
+      limit = std::max<int64_t>(range.most, 0) + 1;
   return limit;
 }
 

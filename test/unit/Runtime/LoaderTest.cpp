@@ -176,24 +176,79 @@ TEST_F(Loader, RefusesOtherVersions) {
   EXPECT_THAT(withVersion(0, 0), HasSubstr("got 0.0"));
 }
 
-TEST_F(Loader, LoadsAnEarlierMinorVersion) {
+/// The artifact as a compiler of an earlier minor version wrote it.
+static std::string packMinor(const TestArtifact &artifact, uint32_t minor) {
   format::ProgramT program(artifact.program);
   std::vector<std::string_view> blobs(artifact.blobs.begin(),
                                       artifact.blobs.end());
-  program.programs.push_back(
-      std::make_unique<format::ExecProgramT>(*program.programs[0]));
-  program.programs[1]->target = "x86-64-v4";
+  for (const auto &exec : artifact.program.programs) {
+    program.programs.push_back(std::make_unique<format::ExecProgramT>(*exec));
+    program.programs.back()->target = "x86-64-v4";
+  }
   std::string head = format::packArtifactHead(program, blobs);
   // Zero is left out of the table, which gets shorter; the blobs stay where
   // they are.
-  program.minor = 0;
+  program.minor = minor;
   std::string bytes = packTable(program);
   for (size_t i = 0; i < blobs.size(); ++i) {
     bytes.resize(program.blobs[i].offset());
     bytes += blobs[i];
   }
+  return bytes;
+}
+
+TEST_F(Loader, LoadsAnEarlierMinorVersion) {
+  std::string bytes = packMinor(artifact, 0);
   auto loaded = Program::fromBytes(asBytes(bytes), "m.bsm");
   EXPECT_EQ(loaded.status().message(), "");
+}
+
+// Ranges came with 1.3; the compilers before left the classes to the settings.
+TEST_F(Loader, GivesLabelsOfEarlierVersionsTheirClasses) {
+  using Settings = std::vector<std::pair<const char *, const char *>>;
+  auto rangeOf = [](Settings settings, std::vector<int64_t> prediction,
+                    uint32_t minor = 2, Type element = Type::i64) {
+    TestArtifact artifact;
+    artifact.addFunction(
+        "predict", {{"x", Type::f32, {4}}},
+        {{"z", Type::f32, {4}}, {"y", Type::f32, std::move(prediction)}});
+    artifact.addFunction("train_step",
+                         {{"x", Type::i64, {4}}, {"labels", element, {4}}}, {});
+    settings.push_back({"output_name", "y"});
+    for (auto [key, value] : settings) {
+      auto setting = std::make_unique<format::SettingT>();
+      setting->key = key;
+      setting->value = value;
+      artifact.program.settings.push_back(std::move(setting));
+    }
+    std::string bytes = packMinor(artifact, minor);
+    auto loaded = *Program::fromBytes(asBytes(bytes), "m.bsm");
+    const FunctionInfo &function = *loaded->function("train_step");
+    EXPECT_TRUE(function.inputs[0].ranges.empty());
+    std::string text;
+    for (const ValueRange &range : function.inputs[1].ranges)
+      text += range.str();
+    return text;
+  };
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}}, {4, 10}),
+            "a label in [0, 9] or -100");
+  EXPECT_EQ(rangeOf({{"loss", "nll"}, {"ignore_index", "-1"}}, {4, 10}, 0),
+            "a label in [0, 9] or -1");
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}}, {4, 5, 6}, 1, Type::i32),
+            "a label in [0, 5] or -100");
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}}, {4, 5, 6, 7}),
+            "a label in [0, 4] or -100");
+  EXPECT_EQ(
+      rangeOf({{"loss", "cross_entropy"}, {"class_axis", "-1"}}, {4, 5, 6, 7}),
+      "a label in [0, 6] or -100");
+  // A version with ranges says itself what it wants.
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}}, {4, 10}, 3), "");
+  EXPECT_EQ(rangeOf({{"loss", "mse"}}, {4, 10}), "");
+  EXPECT_EQ(rangeOf({}, {4, 10}), "");
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}}, {4}), "");
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}, {"class_axis", "9"}}, {4, 10}),
+            "");
+  EXPECT_EQ(rangeOf({{"loss", "cross_entropy"}}, {4, 10}, 2, Type::f32), "");
 }
 
 TEST_F(Loader, RefusesDamagedBlobsAtFirstUse) {
@@ -276,11 +331,14 @@ TEST_F(Loader, RefusesBadFunctionsAndPrograms) {
 TEST_F(Loader, RefusesBadRanges) {
   using bessemer::format::ValueRangeT;
   auto problemOf = [](Type element, std::vector<int64_t> shape, int64_t dim,
-                      int64_t begin, int64_t end) {
+                      int64_t begin, int64_t end, int64_t least = 0,
+                      int64_t most = 0, const char *meaning = "an index") {
     TestArtifact artifact;
     artifact.addFunction("f", {{"x", element, std::move(shape)}}, {});
     auto range = std::make_unique<ValueRangeT>();
-    range->meaning = "an index";
+    range->meaning = meaning;
+    range->least = least;
+    range->most = most;
     range->dim = dim;
     range->begin = begin;
     range->end = end;
@@ -290,6 +348,7 @@ TEST_F(Loader, RefusesBadRanges) {
   };
   EXPECT_EQ(problemOf(Type::i64, {4, 3}, -1, 0, 0), "");
   EXPECT_EQ(problemOf(Type::i32, {4, 3}, 1, 3, 3), "");
+  EXPECT_EQ(problemOf(Type::i64, {4}, -1, 0, 0, INT64_MIN, INT64_MAX), "");
   for (const std::string &problem : {problemOf(Type::f32, {4, 3}, -1, 0, 0),
                                      problemOf(Type::u8, {4}, -1, 0, 0),
                                      problemOf(Type::i64, {4, 3}, 2, 0, 1),
@@ -301,6 +360,11 @@ TEST_F(Loader, RefusesBadRanges) {
     EXPECT_THAT(problem, HasSubstr("function 'f' input 'x': expected ranges of "
                                    "parts of an i32 or i64 tensor, got range "
                                    "0 of something else"));
+  EXPECT_THAT(problemOf(Type::i64, {4}, -1, 0, 0, 1, 0),
+              HasSubstr("'x': expected ranges with a meaning that hold an "
+                        "integer, got range 0 of 'an index' from 1 to 0"));
+  EXPECT_THAT(problemOf(Type::i64, {4}, -1, 0, 0, 0, 9, ""),
+              HasSubstr("got range 0 of '' from 0 to 9"));
 }
 
 TEST_F(Loader, RefusesBadKernelsAndCode) {
