@@ -129,7 +129,7 @@ def test_a_batch_of_ignored_labels_is_named(cli, program, tmp_path):
 def test_numbers_out_of_range(cli, program, data):
     train = ["train", program, "--data", data]
     # 6 batches an epoch: the number of steps would wrap.
-    expect(cli(*train, "--epochs", "9000000000000000000"), USAGE, "--epochs: expected at most 1537228672809129301",
+    expect(cli(*train, "--epochs", "9000000000000000000"), USAGE, "--epochs: expected at most 715827882 epochs of 6 steps",
            "got 9000000000000000000")
     for threads in ("4294967297", "1025", "0"):
         expect(cli(*train, "--threads", threads), USAGE, "--threads: expected at", threads)
@@ -375,7 +375,8 @@ def xxh64(data):
 
 
 @pytest.mark.parametrize("key,value,expected", [
-    ("schedule", "linear", "constant or cosine"), ("steps", "-4", "at least 1"), ("steps", "many", "at least 1"),
+    ("schedule", "linear", "constant or cosine"), ("steps", "-4", "from 1 to 4294967295"), ("steps", "many", "from 1 to 4294967295"),
+    ("steps", "4294967296", "from 1 to 4294967295"),
     ("lr", "fast", "a number"), ("warmup-steps", "1e3", "a whole number")])
 def test_settings_of_a_checkpoint_that_mean_nothing(cli, program, data, tmp_path, key, value, expected):
     train = ["train", program, "--data", data, "--checkpoint-dir", tmp_path / "run"]
@@ -390,6 +391,28 @@ def test_settings_of_a_checkpoint_that_mean_nothing(cli, program, data, tmp_path
     trainer["settings"][key] = value
     path.write_text(json.dumps({**trainer, "hash": hashed()}))
     expect(cli(*train, "--resume"), INPUT, "trainer.json", f"'{key}'", expected, f"got '{value}'")
+
+
+def test_steps_are_below_2_to_the_32(cli, program, data, tmp_path):
+    """Above 32 bits the batches of a step count, for random numbers of their own."""
+    most, more = 2 ** 32 - 1, 2 ** 32
+    train = ["train", program, "--data", data, "--checkpoint-dir", tmp_path / "run"]
+    for flag in ("--steps", "--warmup-steps"):
+        expect(cli(*train, flag, more), USAGE, f"{flag}: expected at most {most}, got '{more}'")
+    np.save(tmp_path / "x.npy", np.load(data)["x"])
+    run = ["run", program, "--input", f"x={tmp_path / 'x.npy'}", "--step"]
+    ok(cli(*run, most))
+    expect(cli(*run, more), USAGE, f"--step: expected at most {most}, got '{more}'")
+    ok(cli(*train, "--steps", "3"))
+    path = tmp_path / "run/last/trainer.json"
+    trainer = json.loads(path.read_text())
+    del trainer["hash"]
+    trainer["step"] = more
+    text = json.dumps(trainer, separators=(",", ":"), ensure_ascii=False)
+    path.write_text(json.dumps({**trainer, "hash": xxh64(text.encode())}))
+    before = path.read_bytes()
+    expect(cli(*train, "--resume"), INPUT, f"trainer.json: step: expected at most {most}, got {more}")
+    assert path.read_bytes() == before
 
 
 def test_a_bad_checkpoint_folder_is_known_before_training(cli, program, data, tmp_path):

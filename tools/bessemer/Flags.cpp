@@ -72,7 +72,9 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
       if (*number < flag.least || *number > flag.most) {
         bool low = *number < flag.least;
         char bound[32];
-        std::snprintf(bound, sizeof bound, "%g", low ? flag.least : flag.most);
+        std::snprintf(bound, sizeof bound,
+                      flag.kind == FlagKind::Integer ? "%.0f" : "%g",
+                      low ? flag.least : flag.most);
         return wrong(std::string(low ? "at least " : "at most ") + bound,
                      value);
       }

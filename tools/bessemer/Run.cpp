@@ -27,7 +27,8 @@ constexpr Flag flags[] = {
      "for train_step all of it (default: initial weights)"},
     {"lr", FlagKind::Number, "X", "learning rate of the step (train_step)",
      nullptr, 0, FLT_MAX},
-    {"step", FlagKind::Integer, "N", "number of the step (0)", nullptr, 0},
+    {"step", FlagKind::Integer, "N", "number of the step (0)", nullptr, 0,
+     double(mostSteps)},
     {"seed", FlagKind::Integer, "N", "seed of the step (0)", nullptr, 0},
 };
 

@@ -34,13 +34,14 @@ constexpr Flag dataFlags[] = {
 
 constexpr Flag runFlags[] = {
     {"epochs", FlagKind::Integer, "N", "passes over the data (1)", nullptr, 1},
-    {"steps", FlagKind::Integer, "N", "steps instead of epochs", nullptr, 1},
+    {"steps", FlagKind::Integer, "N", "steps instead of epochs", nullptr, 1,
+     double(mostSteps)},
     {"seed", FlagKind::Integer, "N", "of shuffling and dropout (0)", nullptr,
      0},
     {"schedule", FlagKind::Text, "KIND",
      "how the learning rate goes (constant)", "constant|cosine"},
     {"warmup-steps", FlagKind::Integer, "N", "rise to --lr linearly first (0)",
-     nullptr, 0},
+     nullptr, 0, double(mostSteps)},
     {"log-every", FlagKind::Integer, "N", "look at the loss each N steps (100)",
      nullptr, 1},
     {"log-dir", FlagKind::Text, "DIR", "write metrics.csv and metrics.jsonl"},

@@ -2,7 +2,6 @@
 #include "TrainSettings.h"
 
 #include <cstdio>
-#include <limits>
 
 namespace bessemer::tool {
 namespace {
@@ -58,11 +57,12 @@ struct Chooser {
   }
 };
 
-/// A whole number that is not negative.
+/// A number of steps.
 std::optional<uint64_t> countFrom(const std::string &text, int64_t least) {
   std::optional<int64_t> value = parseInteger(text);
-  return value && *value >= least ? std::optional<uint64_t>(*value)
-                                  : std::nullopt;
+  return value && *value >= least && *value <= int64_t(mostSteps)
+             ? std::optional<uint64_t>(*value)
+             : std::nullopt;
 }
 
 std::optional<double> rateFrom(const std::string &text) {
@@ -100,8 +100,7 @@ trainerOptions(const Arguments &arguments, const Session &session,
     steps = std::to_string(*arguments.integer("steps"));
   else if (arguments.has("epochs")) {
     int64_t epochs = *arguments.integer("epochs");
-    int64_t most =
-        std::numeric_limits<int64_t>::max() / static_cast<int64_t>(batches);
+    const auto most = static_cast<int64_t>(mostSteps / batches);
     if (epochs > most)
       return Status::usage(arguments.origin("epochs") + ": expected at most " +
                            std::to_string(most) + " epochs of " +
@@ -121,7 +120,7 @@ trainerOptions(const Arguments &arguments, const Session &session,
       "steps",
       countFrom(chooser.choose("steps", steps, std::to_string(batches), cosine),
                 1),
-      "a whole number of at least 1");
+      "a whole number from 1 to " + std::to_string(mostSteps));
 
   std::optional<std::string> rate;
   if (arguments.has("lr"))
@@ -139,7 +138,7 @@ trainerOptions(const Arguments &arguments, const Session &session,
       countFrom(
           chooser.choose("warmup-steps", arguments.text("warmup-steps"), "0"),
           0),
-      "a whole number of at least 0");
+      "a whole number from 0 to " + std::to_string(mostSteps));
   BESSEMER_RETURN_IF_ERROR(chooser.status);
   if (schedule.warmupSteps > schedule.totalSteps)
     return Status::usage(
