@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace bessemer::runtime {
 
-/// Bytes that can be had without the kernel killing a process for them: free
-/// or reclaimable memory and swap, within the limit of the control group.
-/// Nothing where the system does not say.
-std::optional<uint64_t> availableMemory();
+/// Bytes that can be had without the kernel killing a process for them: memory
+/// that is free or reclaimable, as far as the limits of the control groups
+/// leave it, and swap. Nothing where the system does not say. `root` is where
+/// /proc and /sys/fs/cgroup are.
+std::optional<uint64_t> availableMemory(const std::string &root = "");
 
 } // namespace bessemer::runtime
