@@ -110,7 +110,7 @@ void NodeImport::boundIndices(Value indices, int64_t size) {
   }
   auto argument = cast<BlockArgument>(indices);
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  if (!function)
+  if (!function || !graph::canHaveRanges(argument.getType()))
     return;
   SmallVector<int64_t, 3> box;
   if (part.dim)

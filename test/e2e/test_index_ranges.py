@@ -140,3 +140,16 @@ def test_computed_indices_stay_within_memory():
     found = session.predict({"ids": np.array([2, 10 ** 15, 1])})["y"]
     np.testing.assert_array_equal(found[[0, 2]], table[[4, 2]])
     assert np.isnan(found[1]).all()
+
+
+def test_narrow_indices_are_not_checked():
+    """Ranges are of int32 and int64 inputs; others are converted first, which is a computation."""
+    table = np.arange(15, dtype=np.float32).reshape(5, 3)
+    session = bessemer.compile(model("""
+        narrow (int8[3] ids) => (float[3, 3] y) {
+            wide = Cast <to = 7> (ids)
+            y = Gather(table, wide)
+        }""", table=table)).session(threads=1)
+    found = session.predict({"ids": np.array([4, 100, -1], np.int8)})["y"]
+    np.testing.assert_array_equal(found[[0, 2]], table[[4, 4]])
+    assert np.isnan(found[1]).all()

@@ -25,6 +25,12 @@ exec.program @predict inputs = [{name = "x"}] outputs = [] {
 
 // -----
 
+// expected-error @+1 {{"x": expected ranges of an i32 or i64 tensor, got 'tensor<4xf32>'}}
+exec.program @predict inputs = [{name = "x", type = tensor<4xf32>, ranges = [#graph.input_range<"a label", 0 to 2>]}] outputs = [] {
+}
+
+// -----
+
 exec.program @count inputs = [] outputs = [] {
   // expected-error @+1 {{expected a count of at least 1, got 0}}
   exec.repeat 0 scratch = [] carried = [] {

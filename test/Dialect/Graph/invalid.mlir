@@ -488,3 +488,48 @@ func.func @f(%p: tensor<f32>, %i: tensor<4xi64>) {
       -> (tensor<f32>, tensor<f32>, tensor<f32>)
   return
 }
+
+// -----
+
+// expected-error @+1 {{expected a range that is not empty, got 3 to 2}}
+func.func private @f(tensor<4xi64> {graph.ranges = [#graph.input_range<"a label", 3 to 2>]})
+
+// -----
+
+// expected-error @+1 {{expected a part of [dim, begin, end], got [0, 1]}}
+func.func private @f(tensor<4xi64> {graph.ranges = [#graph.input_range<"a label", 0 to 2 in[0, 1]>]})
+
+// -----
+
+// expected-error @+1 {{expected a part of 0 <= dim and 0 <= begin <= end, got [0, 3, 2]}}
+func.func private @f(tensor<4xi64> {graph.ranges = [#graph.input_range<"a label", 0 to 2 in[0, 3, 2]>]})
+
+// -----
+
+// expected-error @+1 {{argument 1: expected ranges to be an array of #graph.input_range, got [2]}}
+func.func private @f(tensor<4xi64>, tensor<4xi64> {graph.ranges = [2]})
+
+// -----
+
+// expected-error @+1 {{argument 0: expected ranges to be an array of #graph.input_range, got #graph.input_range<"a label", 0 to 2>}}
+func.func private @f(tensor<4xi64> {graph.ranges = #graph.input_range<"a label", 0 to 2>})
+
+// -----
+
+// expected-error @+1 {{argument 0: expected ranges of an i32 or i64 tensor, got 'tensor<4xf32>'}}
+func.func private @f(tensor<4xf32> {graph.ranges = [#graph.input_range<"a label", 0 to 2>]})
+
+// -----
+
+// expected-error @+1 {{argument 0: expected ranges of an i32 or i64 tensor, got 'tensor<4xi8>'}}
+func.func private @f(tensor<4xi8> {graph.ranges = [#graph.input_range<"a label", 0 to 2>]})
+
+// -----
+
+// expected-error @+1 {{argument 0: expected ranges of parts of 'tensor<4xi64>', got #graph.input_range<"a label", 0 to 2 in[1, 0, 2]>}}
+func.func private @f(tensor<4xi64> {graph.ranges = [#graph.input_range<"a label", 0 to 2 in[1, 0, 2]>]})
+
+// -----
+
+// expected-error @+1 {{argument 0: expected ranges of parts of 'tensor<4xi32>', got #graph.input_range<"a label", 0 to 2 in[0, 0, 5]>}}
+func.func private @f(tensor<4xi32> {graph.ranges = [#graph.input_range<"a label", 0 to 2 in[0, 0, 5]>]})

@@ -48,6 +48,12 @@ LogicalResult ProgramOp::verify() {
       if (!entry || !entry.getAs<StringAttr>("name") ||
           !entry.getAs<TypeAttr>("type"))
         return emitOpError("expected entries {name, type}, got ") << value;
+      if (Attribute ranges = entry.get("ranges");
+          ranges && failed(graph::verifyRanges(
+                        ranges, entry.getAs<TypeAttr>("type").getValue(), [&] {
+                          return emitOpError() << entry.get("name") << ": ";
+                        })))
+        return failure();
     }
   return success();
 }

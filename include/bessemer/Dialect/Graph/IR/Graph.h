@@ -41,6 +41,15 @@ inline constexpr llvm::StringLiteral kBatchAttr = "graph.batch";
 /// What the integers of an argument must be: an array of InputRangeAttr.
 inline constexpr llvm::StringLiteral kRangesAttr = "graph.ranges";
 
+/// Whether values of a type can have ranges: tensors of i32 and i64.
+bool canHaveRanges(mlir::Type type);
+
+/// Checks that `ranges` is an array of InputRangeAttr, all about elements that
+/// a tensor of type `type` has.
+llvm::LogicalResult
+verifyRanges(mlir::Attribute ranges, mlir::Type type,
+             llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
 /// The layout of weights [o, i, h, w] as [o / 16, i / 16, h, w, 16 of i, 16 of
 /// o], in oneDNN's words.
 inline constexpr llvm::StringLiteral kBlockedWeights = "OIhw16i16o";

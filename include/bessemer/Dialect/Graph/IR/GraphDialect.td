@@ -37,6 +37,8 @@ def Graph_Dialect : Dialect {
   let hasConstantMaterializer = 1;
   // Patterns on upstream ops.
   let hasCanonicalizer = 1;
+  // `graph.ranges`.
+  let hasRegionArgAttrVerify = 1;
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect", "::mlir::func::FuncDialect"
@@ -61,8 +63,8 @@ def Graph_InputRangeAttr : AttrDef<Graph_Dialect, "InputRange"> {
   let mnemonic = "input_range";
   let summary = "what the integers of an input must be";
   let description = [{
-    `graph.ranges` of an argument lists them: the elements are at least `least`
-    and at most `most`, or one of `exempt`. `part` is empty for all elements,
+    `graph.ranges` of an i32 or i64 argument lists them: the elements are at
+    least `least` and at most `most`, or one of `exempt`. `part` is empty for all elements,
     or [dim, begin, end] for those whose index along `dim` is in [begin, end).
     The runtime refuses other inputs before a step; `meaning` says in its error
     what the integers are.
@@ -78,6 +80,7 @@ def Graph_InputRangeAttr : AttrDef<Graph_Dialect, "InputRange"> {
     "int64_t":$least, "int64_t":$most, OptionalArrayRefParameter<"int64_t">:$exempt,
     OptionalArrayRefParameter<"int64_t">:$part);
   let assemblyFormat = "`<` $meaning `,` $least `to` $most (`or` `[` $exempt^ `]`)? (`in` `[` $part^ `]`)? `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // BESSEMER_DIALECT_GRAPH_IR_GRAPHDIALECT_TD
