@@ -63,8 +63,9 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
   let summary = "the commands of one function";
   let description = [{
     `inputs` and `outputs` name the function's values with their types, and
-    inputs with what their integers must be (`graph.ranges`); value i is bound to the input (output) arena whose `value` is i. The step block is
-    the arena of kind `step`.
+    inputs with what their integers must be (`graph.ranges`, here `ranges`);
+    value i is bound to the input (output) arena whose `value` is i. The step
+    block is the arena of kind `step`.
 
     ```mlir
     exec.program @predict inputs = [{name = "x", type = tensor<64xf32>} ] outputs = [{name = "y", type = tensor<64xf32>} ] {
