@@ -39,35 +39,13 @@ static Value matchOnePlusExp(Value value) {
   return exponent;
 }
 
-/// Whether `value` is x >= 0 or x > 0, which differ where both choices of a
-/// select by it are equal.
-static bool isPositive(Value value, Value x) {
-  auto compare = value.getDefiningOp<arith::CmpFOp>();
-  return compare && compare.getLhs() == x && splatOf(compare.getRhs()) == 0.0 &&
-         (compare.getPredicate() == arith::CmpFPredicate::OGE ||
-          compare.getPredicate() == arith::CmpFPredicate::OGT);
-}
-
-/// 1 / (1 + exp(-x)), or what does not overflow: e is exp(-|x|), and the
-/// numerator 1 for positive x and e for others.
 static bool isSigmoid(Value value, Value x) {
+  if (auto sigmoid = value.getDefiningOp<graph::SigmoidOp>())
+    return sigmoid.getX() == x;
   auto quotient = value.getDefiningOp<arith::DivFOp>();
   Value exponent = quotient ? matchOnePlusExp(quotient.getRhs()) : Value();
-  if (!exponent)
-    return false;
-  if (splatOf(quotient.getLhs()) == 1.0)
-    return isNegative(exponent, x);
-  auto numerator = quotient.getLhs().getDefiningOp<arith::SelectOp>();
-  auto magnitude = exponent.getDefiningOp<arith::SelectOp>();
-  auto power = numerator
-                   ? numerator.getFalseValue().getDefiningOp<math::ExpOp>()
-                   : math::ExpOp();
-  return power && magnitude && power.getOperand() == exponent &&
-         splatOf(numerator.getTrueValue()) == 1.0 &&
-         isPositive(numerator.getCondition(), x) &&
-         isPositive(magnitude.getCondition(), x) &&
-         isNegative(magnitude.getTrueValue(), x) &&
-         magnitude.getFalseValue() == x;
+  return exponent && splatOf(quotient.getLhs()) == 1.0 &&
+         isNegative(exponent, x);
 }
 
 namespace {

@@ -52,31 +52,24 @@ func.func @of_product(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
 
 // -----
 
-// As the importer writes a sigmoid: by the exponential of -|x|.
-// CHECK-LABEL: func.func @stable
-// CHECK: %[[Y:.*]] = graph.silu %arg0 : tensor<4xf32>
-// CHECK: return %[[Y]]
-func.func @stable(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %zero = arith.constant dense<0.0> : tensor<4xf32>
-  %one = arith.constant dense<1.0> : tensor<4xf32>
-  %positive = arith.cmpf oge, %x, %zero : tensor<4xf32>
-  %0 = arith.negf %x : tensor<4xf32>
-  %1 = arith.select %positive, %0, %x : tensor<4xi1>, tensor<4xf32>
-  %2 = math.exp %1 : tensor<4xf32>
-  %3 = arith.select %positive, %one, %2 : tensor<4xi1>, tensor<4xf32>
-  %4 = arith.addf %2, %one : tensor<4xf32>
-  %5 = arith.divf %3, %4 : tensor<4xf32>
-  %6 = arith.mulf %x, %5 : tensor<4xf32>
-  return %6 : tensor<4xf32>
+// A sigmoid that others read stays.
+// CHECK-LABEL: func.func @sigmoid
+// CHECK-DAG: %[[Y:.*]] = graph.silu %arg0 : tensor<4xf32>
+// CHECK-DAG: %[[S:.*]] = graph.sigmoid %arg0 : tensor<4xf32>
+// CHECK: return %[[Y]], %[[S]]
+func.func @sigmoid(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.sigmoid %x : tensor<4xf32>
+  %1 = arith.mulf %0, %x : tensor<4xf32>
+  return %1, %0 : tensor<4xf32>, tensor<4xf32>
 }
 
 // -----
 
-// A gate of another value, exp(x), 2 + exp(-x) and a product that is halved
+// Gates of other values, exp(x), 2 + exp(-x) and a product that is halved
 // inside the exponential are other functions.
 // CHECK-LABEL: func.func @no_silu
 // CHECK-NOT: graph.silu
-func.func @no_silu(%x: tensor<4xf32>, %z: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+func.func @no_silu(%x: tensor<4xf32>, %z: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %one = arith.constant dense<1.0> : tensor<4xf32>
   %two = arith.constant dense<2.0> : tensor<4xf32>
   %half = arith.constant dense<-0.5> : tensor<4xf32>
@@ -93,5 +86,7 @@ func.func @no_silu(%x: tensor<4xf32>, %z: tensor<4xf32>) -> (tensor<4xf32>, tens
   %10 = math.exp %9 : tensor<4xf32>
   %11 = arith.addf %one, %10 : tensor<4xf32>
   %12 = arith.divf %x, %11 : tensor<4xf32>
-  return %3, %6, %8, %12 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  %13 = graph.sigmoid %z : tensor<4xf32>
+  %14 = arith.mulf %x, %13 : tensor<4xf32>
+  return %3, %6, %8, %12, %14 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -35,8 +35,7 @@ def RaiseSilu : Pass<"raise-silu", "::mlir::func::FuncOp"> {
   let summary = "recognises silu written with an exponential";
   let description = [{
     x sigmoid(x) and x / (1 + exp(-x)) become `graph.silu`, whose gradient keeps
-    x alone. The sigmoid is 1 / (1 + exp(-x)) or the form that the importer
-    writes, by the exponential of -|x|.
+    x alone. The sigmoid is a `graph.sigmoid` or 1 / (1 + exp(-x)).
   }];
   let dependentDialects = ["::bessemer::graph::GraphDialect"];
 }

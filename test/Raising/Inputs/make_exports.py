@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the models in ../exported.test: what PyTorch's exporter writes for attention, norms and gelu.
+"""Makes the models in ../exported.test: what PyTorch's exporter writes for attention, norms, gelu and silu.
 
     make_exports.py FOLDER     (needs torch, onnxscript and onnx; run by hand, the result is committed behind its CHECKs)
 """
@@ -80,10 +80,17 @@ class NewGelu(nn.Module):
         return 0.5 * x * (1.0 + torch.tanh((2 / torch.pi)**0.5 * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
+class Gated(nn.Module):
+    """As LLaMA's feed-forward network."""
+
+    def forward(self, x):
+        return F.silu(x) * x
+
+
 X = torch.randn(2, 4, 8)
 MODELS = {"sdpa": (Sdpa(), torch.randn(2, 4, 24)), "masked": (Masked(), X, torch.ones(2, 4, dtype=torch.bool)),
           "multihead": (Multihead(), X), "by-hand": (ByHand(), X), "grouped": (Grouped(), torch.randn(2, 4, 16), X),
-          "llama-norm": (LlamaNorm(), X), "new-gelu": (NewGelu(), X)}
+          "llama-norm": (LlamaNorm(), X), "new-gelu": (NewGelu(), X), "gated": (Gated(), X)}
 for name, (model, *arguments) in MODELS.items():
     for parameter in model.parameters():
         nn.init.zeros_(parameter)  # short to print
