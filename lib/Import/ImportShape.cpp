@@ -2,6 +2,7 @@
 //
 // Ops that move elements without computing: reshapes, transposes, expansion.
 
+#include "Labels.h"
 #include "NodeImport.h"
 #include <numeric>
 
@@ -18,6 +19,8 @@ static LogicalResult importIdentity(NodeImport &n) {
   Value value = n.value(0);
   if (n.origin.torchOp == "aten.detach.default" && n.isFloat(0))
     value = graph::StopGradientOp::create(n.builder, n.loc, value);
+  if (std::optional<Labels> labels = labelsThrough(n.node))
+    n.boundLabels(value, labels->classes, labels->ignored);
   n.setResult(value);
   return success();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Indices that come straight from an input, as token ids do: the input gets
-// the range that its lookups allow, which the runtime checks before a step.
+// Indices and labels that come straight from an input, as token ids do: the
+// input gets the range that its lookups and losses allow, which the runtime
+// checks before a step.
 
 #include "NodeImport.h"
 
@@ -76,52 +77,74 @@ static std::optional<Part> partOfOperand(Operation *op, Part part) {
   return std::nullopt;
 }
 
-/// Of two ranges for the same elements the tighter one stays.
+/// Whether all that `range` allows is allowed by `other`, for the same
+/// elements.
+static bool implies(graph::InputRangeAttr range, graph::InputRangeAttr other) {
+  auto isAllowed = [&](int64_t value) {
+    return (value >= other.getLeast() && value <= other.getMost()) ||
+           llvm::is_contained(other.getExempt(), value);
+  };
+  return range.getPart() == other.getPart() &&
+         range.getLeast() >= other.getLeast() &&
+         range.getMost() <= other.getMost() &&
+         llvm::all_of(range.getExempt(), isAllowed);
+}
+
+/// Ranges that others imply go.
 static void addRange(func::FuncOp function, unsigned argument,
                      graph::InputRangeAttr range) {
   SmallVector<Attribute> ranges;
   if (auto known =
           function.getArgAttrOfType<ArrayAttr>(argument, graph::kRangesAttr))
     llvm::append_range(ranges, known);
-  for (Attribute &entry : ranges) {
-    auto known = cast<graph::InputRangeAttr>(entry);
-    if (known.getPart() != range.getPart())
-      continue;
-    if (range.getMost() >= known.getMost())
-      return;
-    entry = range;
-    range = {};
-    break;
-  }
-  if (range)
-    ranges.push_back(range);
+  if (llvm::any_of(ranges, [&](Attribute known) {
+        return implies(cast<graph::InputRangeAttr>(known), range);
+      }))
+    return;
+  llvm::erase_if(ranges, [&](Attribute known) {
+    return implies(range, cast<graph::InputRangeAttr>(known));
+  });
+  ranges.push_back(range);
   function.setArgAttr(argument, graph::kRangesAttr,
                       ArrayAttr::get(function.getContext(), ranges));
 }
 
-void NodeImport::boundIndices(Value indices, int64_t size) {
+/// Notes at the input that `integers` come from what they must be.
+static void bound(Value integers, const Twine &meaning, int64_t least,
+                  int64_t most, ArrayRef<int64_t> exempt = {}) {
   Part part;
-  while (Operation *op = indices.getDefiningOp()) {
+  while (Operation *op = integers.getDefiningOp()) {
     std::optional<Part> before = partOfOperand(op, part);
     if (!before)
       return;
     part = *before;
-    indices = op->getOperand(0);
+    integers = op->getOperand(0);
   }
-  auto argument = cast<BlockArgument>(indices);
+  auto argument = cast<BlockArgument>(integers);
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   if (!function || !graph::canHaveRanges(argument.getType()))
     return;
   SmallVector<int64_t, 3> box;
   if (part.dim)
     box = {*part.dim, part.begin, part.end};
+  addRange(function, argument.getArgNumber(),
+           graph::InputRangeAttr::get(function.getContext(), meaning.str(),
+                                      least, most, exempt, box));
+}
+
+void NodeImport::boundIndices(Value indices, int64_t size) {
   std::string name = node.name().empty() ? node.output(0) : node.name();
   std::string table = node.op_type() == "Gather"
                           ? std::to_string(size) + " rows"
                           : "a dimension of " + std::to_string(size);
-  std::string meaning = "an index into " + table + " (node '" + name + "', " +
-                        node.op_type() + ")";
-  addRange(function, argument.getArgNumber(),
-           graph::InputRangeAttr::get(builder.getContext(), meaning, -size,
-                                      size - 1, /*exempt=*/{}, box));
+  bound(indices,
+        "an index into " + table + " (node '" + name + "', " + node.op_type() +
+            ")",
+        -size, size - 1);
+}
+
+void NodeImport::boundLabels(Value labels, int64_t classes,
+                             std::optional<int64_t> ignored) {
+  bound(labels, "a label (node '" + origin.name + "', " + origin.op + ")", 0,
+        classes - 1, ignored ? ArrayRef(*ignored) : ArrayRef<int64_t>());
 }

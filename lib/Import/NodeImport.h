@@ -151,6 +151,9 @@ public:
   /// Notes that `indices` must be in [-size, size) at the input that they come
   /// from; not where they are computed, as what is wrong then is not known.
   void boundIndices(mlir::Value indices, int64_t size);
+  /// Notes likewise that `labels` must be in [0, classes), or `ignored`.
+  void boundLabels(mlir::Value labels, int64_t classes,
+                   std::optional<int64_t> ignored);
   mlir::Value splatLike(mlir::Value like, double value);
   /// A reshape, from before earlier reshapes of the same value.
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);

@@ -6,6 +6,7 @@
 #include "Normalize.h"
 #include "CustomSchemas.h"
 #include "Dimensions.h"
+#include "Labels.h"
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
 #include "onnx/inliner/inliner.h"
@@ -295,6 +296,8 @@ private:
       body->set_name(node.op_type() + "_" + std::to_string(calls++));
       for (NodeProto &inner : *body->mutable_node())
         origins.inherit(inner, node);
+      if (node.input_size())
+        markLabels(*body, node, types[node.input(0)]);
       for (const auto &[name, attribute] : schema->attributes()) {
         bool given =
             llvm::any_of(node.attribute(), [&, &name = name](const auto &a) {

@@ -153,3 +153,39 @@ def test_narrow_indices_are_not_checked():
     found = session.predict({"ids": np.array([4, 100, -1], np.int8)})["y"]
     np.testing.assert_array_equal(found[[0, 2]], table[[4, 4]])
     assert np.isnan(found[1]).all()
+
+
+def loss_program(loss):
+    """A model that computes its loss from logits x head."""
+    return bessemer.compile(model(f"""
+        inner (float[{BATCH}, {WIDTH}] x, int64[{BATCH}] target) => (float loss) {{
+            logits = MatMul(x, head)
+            {loss}
+        }}""", head=HEAD), loss="output:loss", optimizer={"kind": "sgd", "lr": 0.1})
+
+
+LOSSES = {"SoftmaxCrossEntropyLoss": "loss = SoftmaxCrossEntropyLoss{} (logits, target)",
+          "NegativeLogLikelihoodLoss": "logs = LogSoftmax(logits) loss = NegativeLogLikelihoodLoss{} (logs, target)"}
+
+
+@pytest.mark.parametrize("op", LOSSES)
+@pytest.mark.parametrize("ignored", [None, -100, 2])
+def test_labels_of_a_loss_in_the_model(op, ignored):
+    attributes = "" if ignored is None else f" <ignore_index = {ignored}>"
+    program = loss_program(LOSSES[op].format(attributes))
+    x = np.random.default_rng(3).standard_normal((BATCH, WIDTH)).astype(np.float32)
+    target = np.array([0, CLASSES - 1, 1, 2 if ignored is None else ignored])
+    logits = x.astype(np.float64) @ HEAD
+    logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    counted = [row for row in range(BATCH) if target[row] != ignored]
+    want = -np.mean([logs[row, target[row]] for row in counted])
+    session = program.session(threads=1)
+    assert session.train_step({"x": x, "target": target})["loss"] == pytest.approx(want, rel=1e-5)
+    suffix = "" if ignored is None else f" or {ignored}"
+    for label in (-1, CLASSES, 99):
+        bad = target.copy()
+        bad[2] = label
+        with pytest.raises(bessemer.Error) as error:
+            session.train_step({"x": x, "target": bad})
+        assert f"'target'[2]: expected a label (node 'loss', {op}) in [0, {CLASSES - 1}]{suffix}, got {label}" in str(error.value)
+    assert session.step == 1
