@@ -4,6 +4,7 @@
 // step depend on the session's seed.
 
 #include "NodeImport.h"
+#include "llvm/ADT/SetVector.h"
 #include <numbers>
 
 using namespace bessemer;
@@ -42,11 +43,33 @@ static FailureOr<RankedTensorType> floats(NodeImport &n) {
   return type;
 }
 
-/// In [0, 1).
-static Value uniform(NodeImport &n, RankedTensorType type) {
-  return graph::RandomOp::create(
-      n.builder, n.loc, type, n.state.step(), Value(),
-      n.builder.getI64IntegerAttr(n.state.randomIds++));
+/// Whether `value` is computed from an input that accumulation splits.
+static bool isFromBatch(Value value) {
+  llvm::SetVector<Value> pending;
+  pending.insert(value);
+  for (size_t i = 0; i < pending.size(); ++i) {
+    Value next = pending[i];
+    if (Operation *op = next.getDefiningOp()) {
+      pending.insert_range(op->getOperands());
+      continue;
+    }
+    auto argument = cast<BlockArgument>(next);
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    if (function &&
+        function.getArgAttr(argument.getArgNumber(), graph::kBatchAttr))
+      return true;
+  }
+  return false;
+}
+
+/// In [0, 1); `isLike` for as many as the first operand has.
+static Value uniform(NodeImport &n, RankedTensorType type, bool isLike) {
+  auto random =
+      graph::RandomOp::create(n.builder, n.loc, type, n.state.step(), Value(),
+                              n.builder.getI64IntegerAttr(n.state.randomIds++));
+  if (isLike && !n.literal(0) && isFromBatch(n.value(0)))
+    random->setAttr(graph::kBatchAttr, n.builder.getUnitAttr());
+  return random;
 }
 
 /// value * scale + shift.
@@ -66,7 +89,7 @@ template <bool isLike> static LogicalResult importUniform(NodeImport &n) {
     return failure();
   double low = floatAttribute(n.node, "low", 0);
   double high = floatAttribute(n.node, "high", 1);
-  n.setResult(scaled(n, uniform(n, *type), high - low, low));
+  n.setResult(scaled(n, uniform(n, *type, isLike), high - low, low));
   return success();
 }
 
@@ -76,7 +99,7 @@ template <bool isLike> static LogicalResult importNormal(NodeImport &n) {
   auto type = floats<isLike>(n);
   if (failed(type))
     return failure();
-  Value u = uniform(n, *type), v = uniform(n, *type);
+  Value u = uniform(n, *type, isLike), v = uniform(n, *type, isLike);
   Value rest = arith::SubFOp::create(n.builder, n.loc, n.splatLike(u, 1), u);
   Value log = math::LogOp::create(n.builder, n.loc, rest);
   Value radius = math::SqrtOp::create(n.builder, n.loc, scaled(n, log, -2, 0));
@@ -97,7 +120,7 @@ static LogicalResult importBernoulli(NodeImport &n) {
     return failure();
   if (!n.type(0).getElementType().isF32())
     return n.fail("expected probabilities of type float32");
-  Value drawn = uniform(n, n.type(0));
+  Value drawn = uniform(n, n.type(0), /*isLike=*/true);
   Value isOne = arith::CmpFOp::create(
       n.builder, n.loc, arith::CmpFPredicate::OLT, drawn, n.value(0));
   Type element = type->getElementType();

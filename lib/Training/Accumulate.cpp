@@ -39,11 +39,13 @@ private:
     Block &block() { return region.front(); }
   };
 
-  LogicalResult splitArguments();
+  LogicalResult findArgumentsOfBatch();
+  void splitArguments();
   void dropRangesOfRows(BlockArgument argument);
   LogicalResult requireIndependentParts(BlockArgument argument);
   bool isOfBatch(Value value);
-  void findRandomNumbersOfBatch();
+  llvm::DenseSet<Value> valuesFromBatch();
+  LogicalResult findRandomNumbersOfBatch();
   void numberRandomOps(Block &block, llvm::function_ref<Value()> number);
   bool isBatch(BlockArgument argument) {
     return static_cast<bool>(
@@ -77,7 +79,7 @@ private:
   const int64_t count;
   OpBuilder builder;
   Location loc;
-  /// The micro-batches of an argument that is split, by argument.
+  /// The micro-batches of an argument that is split, by argument; null before.
   llvm::MapVector<Value, Value> split;
   /// Of the function as it was given.
   BatchDimensions dimensions;
@@ -124,18 +126,49 @@ bool Accumulation::isOfBatch(Value value) {
   return !walked.wasInterrupted();
 }
 
-/// The others are one for all parts.
-void Accumulation::findRandomNumbersOfBatch() {
-  function.walk([&](Operation *op) {
-    auto note = [&](auto random) {
-      if (isOfBatch(random.getResult()))
-        idsOfBatch.insert(random.getId());
+/// What is computed from arguments that are split.
+llvm::DenseSet<Value> Accumulation::valuesFromBatch() {
+  llvm::DenseSet<Value> values;
+  for (auto [argument, parts] : split)
+    values.insert(argument);
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (llvm::none_of(op->getOperands(),
+                      [&](Value operand) { return values.contains(operand); }))
+      return;
+    values.insert_range(op->getResults());
+    for (Region &region : op->getRegions())
+      values.insert_range(region.getArguments());
+  });
+  return values;
+}
+
+/// The others are one for all parts. In parts of one row no broadcast along the
+/// batch is to be seen: fails unless the numbers are for what comes from it.
+LogicalResult Accumulation::findRandomNumbersOfBatch() {
+  llvm::DenseSet<Value> fromBatch;
+  if (microBatch == 1)
+    fromBatch = valuesFromBatch();
+  WalkResult walked = function.walk([&](Operation *op) {
+    auto note = [&](auto random) -> WalkResult {
+      if (!isOfBatch(random.getResult()))
+        return WalkResult::advance();
+      if (microBatch == 1 && !op->hasAttr(graph::kBatchAttr) &&
+          llvm::none_of(op->getOperands(),
+                        [&](Value value) { return fromBatch.contains(value); }))
+        return op->emitError("expected micro-batches of at least 2 rows, got "
+                             "1: random numbers of shape [")
+               << random.getType().getShape()
+               << "] may be of one row or the same for all";
+      idsOfBatch.insert(random.getId());
+      return WalkResult::advance();
     };
     if (auto dropout = dyn_cast<graph::DropoutOp>(op))
-      note(dropout);
-    else if (auto random = dyn_cast<graph::RandomOp>(op))
-      note(random);
+      return note(dropout);
+    if (auto random = dyn_cast<graph::RandomOp>(op))
+      return note(random);
+    return WalkResult::advance();
   });
+  return failure(walked.wasInterrupted());
 }
 
 /// Forgets what some rows of a micro-batch must be.
@@ -151,17 +184,14 @@ void Accumulation::dropRangesOfRows(BlockArgument argument) {
   function.setArgAttr(index, graph::kRangesAttr, builder.getArrayAttr(kept));
 }
 
-/// Arguments get the shape of the whole batch, labels too; what is not marked
-/// belongs to all micro-batches.
-LogicalResult Accumulation::splitArguments() {
+/// Those that are marked, and labels; what is not belongs to all micro-batches.
+LogicalResult Accumulation::findArgumentsOfBatch() {
   Block &block = function.front();
   std::optional<int64_t> batch;
   for (BlockArgument argument : block.getArguments())
     if (auto type = dyn_cast<RankedTensorType>(argument.getType());
         type && type.getRank() > 0 && !batch && isBatch(argument))
       batch = type.getDimSize(0);
-  SmallVector<Type> types;
-  builder.setInsertionPointToStart(&block);
   for (BlockArgument argument : block.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
@@ -171,26 +201,35 @@ LogicalResult Accumulation::splitArguments() {
       return function.emitError("expected labels for a micro-batch of ")
              << *batch << " rows, got shape [" << type.getShape()
              << "]: their dimension 0 must be the batch";
-    if (!batch || !(isLabels || isBatch(argument))) {
-      types.push_back(argument.getType());
+    if (!batch || !(isLabels || isBatch(argument)))
       continue;
-    }
     if (failed(requireIndependentParts(argument)))
       return failure();
-    SmallVector<int64_t> whole(type.getShape()), parts(type.getShape());
-    whole[0] *= count;
-    parts.insert(parts.begin(), count);
-    argument.setType(type.clone(whole));
-    dropRangesOfRows(argument);
-    types.push_back(argument.getType());
-    split[argument] = graph::buildReshape(builder, loc, argument, parts);
+    split[argument] = Value();
   }
   microBatch = batch.value_or(0);
   if (split.empty())
     return function.emitError("expected an input with a batch to accumulate "
                               "gradients over");
-  function.setType(builder.getFunctionType(types, function.getResultTypes()));
   return success();
+}
+
+/// Those of the batch get the shape of the whole one.
+void Accumulation::splitArguments() {
+  Block &block = function.front();
+  builder.setInsertionPointToStart(&block);
+  for (auto &[value, micro] : split) {
+    auto argument = cast<BlockArgument>(value);
+    auto type = cast<RankedTensorType>(argument.getType());
+    SmallVector<int64_t> whole(type.getShape()), parts(type.getShape());
+    whole[0] *= count;
+    parts.insert(parts.begin(), count);
+    argument.setType(type.clone(whole));
+    dropRangesOfRows(argument);
+    micro = graph::buildReshape(builder, loc, argument, parts);
+  }
+  function.setType(builder.getFunctionType(block.getArgumentTypes(),
+                                           function.getResultTypes()));
 }
 
 BlockArgument Accumulation::addCarried(Loop &loop, Value init) {
@@ -320,10 +359,8 @@ LogicalResult Accumulation::run() {
     else
       ops.push_back(&op);
   }
-  if (failed(splitArguments()))
+  if (failed(findArgumentsOfBatch()) || failed(findRandomNumbersOfBatch()))
     return failure();
-  findRandomNumbersOfBatch();
-  builder.setInsertionPoint(terminator);
 
   std::optional<unsigned> countResult;
   for (unsigned index = 0; index < function.getNumResults(); ++index)
@@ -332,6 +369,13 @@ LogicalResult Accumulation::run() {
   if (!countResult)
     return function.emitError("expected @train_step to return what its loss "
                               "is divided by");
+  for (graph::WriteOp write : writes)
+    if (!reads.contains(write.getStateAttr().getAttr()))
+      return write.emitError("expected the old value of ")
+             << write.getStateAttr() << " to be read before it is written";
+  // Nothing fails from here on, and nothing has been changed.
+  splitArguments();
+  builder.setInsertionPoint(terminator);
 
   Loop loop;
   begin(loop);
@@ -347,9 +391,6 @@ LogicalResult Accumulation::run() {
   }
   for (graph::WriteOp write : writes) {
     Value old = reads.lookup(write.getStateAttr().getAttr());
-    if (!old)
-      return write.emitError("expected the old value of ")
-             << write.getStateAttr() << " to be read before it is written";
     loop.mapping.map(old, addCarried(loop, old));
   }
   Value total = totalCount(terminator.getOperand(*countResult));

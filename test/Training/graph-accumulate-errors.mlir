@@ -43,3 +43,18 @@ func.func @train_step(%x: tensor<2x3xf32> {graph.name = "x", graph.batch}, %labe
   %loss = graph.reduce sum %x dims = [0, 1] : tensor<2x3xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// Numbers of one row, or one for all rows.
+func.func @train_step(%x: tensor<1x3xf32> {graph.name = "x", graph.batch}, %step: !graph.step) -> (tensor<f32>, tensor<f32> {graph.loss_count}) {
+  %own = graph.random %step id = 0 {graph.batch} : tensor<1x3xf32>
+  // expected-error @+1 {{expected micro-batches of at least 2 rows, got 1: random numbers of shape [1, 3] may be of one row or the same for all}}
+  %u = graph.random %step id = 1 : tensor<1x3xf32>
+  %d = graph.dropout %x, %step {ratio = 0.5 : f64, id = 2 : i64} : (tensor<1x3xf32>, !graph.step) -> tensor<1x3xf32>
+  %0 = arith.mulf %d, %u : tensor<1x3xf32>
+  %y = arith.mulf %0, %own : tensor<1x3xf32>
+  %loss = graph.reduce sum %y dims = [0, 1] : tensor<1x3xf32> -> tensor<f32>
+  %count = arith.constant dense<1.0> : tensor<f32>
+  return %loss, %count : tensor<f32>, tensor<f32>
+}

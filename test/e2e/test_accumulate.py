@@ -68,6 +68,27 @@ def test_random_numbers_of_no_row_are_drawn_once(parts):
     check_random_steps(noise_model(), 6, parts, 0.01)
 
 
+def test_random_numbers_in_parts_of_one_row():
+    """Those that are drawn for values of the batch: each part has its own."""
+    check_random_steps(dropout_model(), 16, 24, 0.1)
+    check_random_steps(noise_model(), 6, 24, 0.01)
+
+
+@pytest.mark.parametrize("shape", [[1, 6], [6]])
+def test_noise_that_broadcasts_along_the_batch(shape):
+    """loss = mean((v x w)^2): where v has a dimension of one, parts of one row do not tell that it is the same for all rows."""
+    nodes = [helper.make_node("Mul", ["x", "w"], ["a"]), helper.make_node("RandomNormal", [], ["v"], name="noise", shape=shape),
+             helper.make_node("Mul", ["a", "v"], ["b"]), helper.make_node("Mul", ["b", "b"], ["s"]),
+             helper.make_node("ReduceMean", ["s"], ["loss"], keepdims=0)]
+    model = make_model(nodes, [("x", "f", ["batch", 6])], [("loss", "f", [])], {"w": np.linspace(1, 2, 6, dtype=np.float32)})
+    check_random_steps(model, 6, 12, 0.01)
+    if shape == [6]:
+        return check_random_steps(model, 6, 24, 0.01)
+    with pytest.raises(bessemer.Error, match=r"expected micro-batches of at least 2 rows, got 1: .* of shape \[1, 6\]") as error:
+        bessemer.compile(model, loss="output:loss", train=["w"], batch=24, accumulate=24)
+    assert "noise" in str(error.value) and len(str(error.value).splitlines()) == 1
+
+
 @pytest.mark.parametrize("name,optimizer,parts", CASES[:2])
 def test_numerics_are_verified(golden, name, optimizer, parts):
     case = golden(name)

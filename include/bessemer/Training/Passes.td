@@ -92,6 +92,9 @@ def GraphAccumulate : Pass<"graph-accumulate", "::mlir::ModuleOp"> {
     to rounding. Running statistics go from micro-batch to micro-batch, and each
     draws its own part of the batch's random numbers. Random numbers that are of
     no row of the batch are the same in all parts, as in one step of the whole.
+    Micro-batches of one row do not tell the two apart: there, numbers that meet
+    the batch must be drawn for values of it, as a dropout is, or be marked
+    `graph.batch`.
 
     ```mlir
     graph.state @w parameter trainable : tensor<4xf32> = dense<1.0> : tensor<4xf32>

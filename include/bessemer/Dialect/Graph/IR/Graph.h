@@ -35,7 +35,7 @@ namespace bessemer::graph {
 /// Name of the argument and result attribute that holds the ONNX name.
 inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 
-/// On an argument whose dimension 0 is the batch, where accumulation splits it.
+/// On arguments whose dimension 0 accumulation splits, and on draws for them.
 inline constexpr llvm::StringLiteral kBatchAttr = "graph.batch";
 
 /// What the integers of an argument must be: an array of InputRangeAttr.
