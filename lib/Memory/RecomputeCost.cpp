@@ -4,8 +4,8 @@
 
 #include "RecomputeCost.h"
 #include "bessemer/Dialect/Kern/IR/Kern.h"
-#include "bessemer/Format/Operations.h"
 #include "bessemer/Memory/FunctionModel.h"
+#include "bessemer/Memory/Operations.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -18,13 +18,12 @@ static constexpr double kBytesPerLaunch = 1 << 16;
 
 static double operationsOf(Operation *op) {
   if (auto gemm = dyn_cast<kern::GemmOp>(op)) {
-    return format::gemmOperations(gemm.getBounds()) * double(gemm.getK());
+    return gemmOperations(gemm.getBounds()) * double(gemm.getK());
   }
   if (auto conv = dyn_cast<kern::ConvOp>(op)) {
     kern::ConvOp::Roles roles = conv.getRoles();
-    return format::convolutionOperations(
-        conv.getLogicalType(roles.y).getShape(),
-        conv.getLogicalType(roles.w).getShape());
+    return convolutionOperations(conv.getLogicalType(roles.y).getShape(),
+                                 conv.getLogicalType(roles.w).getShape());
   }
   if (isa<kern::AttentionOp, kern::AttentionGradOp>(op)) {
     auto bounds = op->getAttrOfType<DenseI64ArrayAttr>("bounds").asArrayRef();

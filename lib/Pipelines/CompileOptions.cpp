@@ -3,7 +3,7 @@
 // Parses the JSON form of a recipe.
 
 #include "bessemer/Pipelines/CompileOptions.h"
-#include "bessemer/Format/ByteCount.h"
+#include "bessemer/Pipelines/ByteCount.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -188,11 +188,11 @@ std::vector<std::string> getTargets(const json &value) {
 int64_t getBytes(const std::string &key, const json &value) {
   std::optional<int64_t> bytes;
   if (value.is_string())
-    bytes = format::parseByteCount(value.get_ref<const std::string &>());
+    bytes = parseByteCount(value.get_ref<const std::string &>());
   else if (value.is_number_integer())
-    bytes = format::parseByteCount(value.dump());
+    bytes = parseByteCount(value.dump());
   if (!bytes)
-    fail(key, format::byteCountForm, value);
+    fail(key, byteCountForm, value);
   return *bytes;
 }
 

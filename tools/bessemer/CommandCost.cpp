@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandCost.h"
 
-#include "bessemer/Format/Operations.h"
 #include "bessemer/Format/bessemer_generated.h"
+#include "bessemer/Memory/Operations.h"
 
 #include <charconv>
 #include <string_view>
@@ -31,7 +31,7 @@ std::optional<double> gemmOperations(std::string_view name) {
       return std::nullopt;
     extents.push_back(extent);
     if (rest == end || *rest != 'x')
-      return format::gemmOperations(extents);
+      return bessemer::gemmOperations(extents);
     at = rest + 1;
   }
 }
@@ -59,7 +59,7 @@ CommandCost costOf(const format::Command &command,
       cost.name = std::string("convolution ") +
                   format::EnumNameConvolutionKind(convolution->kind());
       cost.operations =
-          format::convolutionOperations(*convolution->y(), *convolution->w());
+          convolutionOperations(*convolution->y(), *convolution->w());
     }
   } else if (const format::Copy *copy = command.body_as_Copy()) {
     cost.bytes = bytesOf(*copy->from()) + bytesOf(*copy->to());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CompileFlags.h"
 
-#include "bessemer/Format/ByteCount.h"
+#include "bessemer/Pipelines/ByteCount.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -107,7 +107,7 @@ Json jsonOf(const Flag &flag, const Arguments &arguments) {
   case FlagKind::Integer:
     return *arguments.integer(flag.name);
   case FlagKind::Bytes:
-    return *format::parseByteCount(*arguments.text(flag.name));
+    return *parseByteCount(*arguments.text(flag.name));
   case FlagKind::List:
     return arguments.list(flag.name);
   case FlagKind::Numbers:

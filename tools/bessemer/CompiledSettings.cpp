@@ -2,7 +2,7 @@
 // Flags against the settings of a compiled program.
 #include "CompileFlags.h"
 
-#include "bessemer/Format/ByteCount.h"
+#include "bessemer/Pipelines/ByteCount.h"
 
 namespace bessemer::tool {
 namespace {
@@ -38,7 +38,7 @@ public:
     if (sameSetting(std::string(*compiled), given))
       return {};
     // Compilers up to format 1.2 recorded a number of bytes as it was written.
-    if (key == "memory_limit" && format::parseByteCount(*compiled) == given)
+    if (key == "memory_limit" && parseByteCount(*compiled) == given)
       return {};
     return differs(key + " " + std::string(*compiled),
                    given.is_string() ? given.get<std::string>()

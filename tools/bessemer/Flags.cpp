@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Flags.h"
 
-#include "bessemer/Format/ByteCount.h"
+#include "bessemer/Pipelines/ByteCount.h"
 
 #include <charconv>
 #include <cmath>
@@ -61,8 +61,8 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
   for (const std::string &value : given.values) {
     if (value.empty() && !many)
       return wrong(flag.value, value);
-    if (flag.kind == FlagKind::Bytes && !format::parseByteCount(value))
-      return wrong(format::byteCountForm, value);
+    if (flag.kind == FlagKind::Bytes && !parseByteCount(value))
+      return wrong(byteCountForm, value);
     bool integral = flag.kind == FlagKind::Integer;
     if (integral || flag.kind == FlagKind::Number ||
         flag.kind == FlagKind::Numbers) {

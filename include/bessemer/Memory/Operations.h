@@ -2,12 +2,14 @@
 //
 // Multiplications and additions of the heavy kernels, for the compiler's cost
 // model and the command line alike.
-#pragma once
+
+#ifndef BESSEMER_MEMORY_OPERATIONS_H
+#define BESSEMER_MEMORY_OPERATIONS_H
 
 #include <cstddef>
 #include <cstdint>
 
-namespace bessemer::format {
+namespace bessemer {
 
 /// Of products of matrices: the extents are rows, columns, depth and batches.
 template <typename Range> double gemmOperations(const Range &extents) {
@@ -31,4 +33,6 @@ double convolutionOperations(const Y &y, const W &w) {
   return product;
 }
 
-} // namespace bessemer::format
+} // namespace bessemer
+
+#endif // BESSEMER_MEMORY_OPERATIONS_H

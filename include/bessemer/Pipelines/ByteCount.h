@@ -2,8 +2,8 @@
 //
 // Numbers of bytes as people write them; compiler and tools read one form.
 
-#ifndef BESSEMER_FORMAT_BYTECOUNT_H
-#define BESSEMER_FORMAT_BYTECOUNT_H
+#ifndef BESSEMER_PIPELINES_BYTECOUNT_H
+#define BESSEMER_PIPELINES_BYTECOUNT_H
 
 #include <charconv>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-namespace bessemer::format {
+namespace bessemer {
 
 /// What errors ask for.
 inline constexpr const char *byteCountForm =
@@ -58,6 +58,6 @@ inline std::optional<int64_t> parseByteCount(std::string_view text) {
   return static_cast<int64_t>(bytes);
 }
 
-} // namespace bessemer::format
+} // namespace bessemer
 
-#endif // BESSEMER_FORMAT_BYTECOUNT_H
+#endif // BESSEMER_PIPELINES_BYTECOUNT_H
