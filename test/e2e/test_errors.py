@@ -174,7 +174,7 @@ def test_load_state_dict_sets_all_or_nothing(golden):
     before = {name: np.array(value) for name, value in session.state_dict().items()}
     states = {name: value + 1 for name, value in before.items()}
     last = list(states)[-1]
-    states[last] = np.zeros(np.shape(before[last]) + (2,))
+    states[last] = np.zeros(np.shape(before[last]) + (2,), before[last].dtype)
     with pytest.raises(bessemer.Error, match=f"state '{last}': expected the shape"):
         session.load_state_dict(states)
     with pytest.raises(bessemer.Error, match="expected a mapping"):
