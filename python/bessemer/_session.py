@@ -260,7 +260,8 @@ class Session:
     @_alone
     def evaluate(self, feeds):
         """Mean loss, and accuracy where the loss is a classification, over any
-        number of rows: {"loss": ..., "accuracy": ..., "count": ...}."""
+        number of rows: {"loss": ..., "accuracy": ..., "count": ...}. As in
+        `train_step` a loss that is not finite is returned as it is."""
         loss = count = correct = 0.0
         accuracy = "correct" in self._signature("eval_step")["outputs"]
         total = 0

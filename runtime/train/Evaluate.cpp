@@ -3,6 +3,8 @@
 #include "bessemer/runtime/Trainer.h"
 #include "train/Scalars.h"
 
+#include <cmath>
+
 namespace bessemer::runtime {
 
 using train_detail::hasOutput;
@@ -31,6 +33,7 @@ Expected<Evaluation> evaluate(Session &session,
   if (!loader)
     return loader.status();
   bool classifies = hasOutput(session, function, "correct");
+  Evaluation result;
   double loss = 0, count = 0, correct = 0;
   for (uint64_t index = 0;; ++index) {
     if (stop && *stop)
@@ -51,6 +54,8 @@ Expected<Evaluation> evaluate(Session &session,
     Expected<double> rows = readScalar(session, function, "count");
     if (!rows)
       return rows.status();
+    if (!std::isfinite(*lossSum) && !result.nonfiniteBatch)
+      result.nonfiniteBatch = index;
     loss += *lossSum;
     count += *rows;
     if (classifies) {
@@ -63,7 +68,6 @@ Expected<Evaluation> evaluate(Session &session,
   if (count == 0)
     return Status::invalidInput("evaluation: no row counts; every label is "
                                 "the ignored one");
-  Evaluation result;
   result.loss = loss / count;
   result.count = count;
   if (classifies)

@@ -158,6 +158,13 @@ def test_no_rows(case, session):
     with pytest.raises(bessemer.Error, match="train_step: input 'x': expected"):
         session.train_step(none)
 
+def test_losses_that_are_not_finite_are_returned(case, session):
+    feeds = case.batch(0)
+    feeds["x"] = np.full_like(feeds["x"], np.nan)
+    assert math.isnan(session.evaluate(feeds)["loss"])
+    assert math.isnan(session.train_step(feeds)["loss"])
+
+
 
 class OnAnotherDevice:
     def __dlpack__(self, **_):

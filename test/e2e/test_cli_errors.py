@@ -127,6 +127,20 @@ def test_a_loss_that_is_not_finite_names_its_step(cli, files, tmp_path):
     assert not (tmp_path / "run" / "last").exists()
 
 
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_an_evaluation_that_is_not_finite_is_none(cli, files, tmp_path, flags):
+    with np.load(files / "d.npz") as data:
+        x, labels = data["x"].copy(), data["labels"]
+    x[14, 0, 0] = np.nan
+    np.savez(tmp_path / "n.npz", x=x, labels=labels)
+    # 20 rows in batches of 6.
+    expect(cli("eval", files / "m.bsm", "--data", tmp_path / "n.npz", *flags), INPUT,
+           "eval: the loss is not finite, first in rows 12 to 17 (from 0); look for NaN in the data")
+    x[14, 0, 0], x[19, 0, 0] = 0, np.inf
+    np.savez(tmp_path / "n.npz", x=x, labels=labels)
+    expect(cli("eval", files / "m.bsm", "--data", tmp_path / "n.npz", *flags), INPUT, "first in rows 18 to 19 (from 0)")
+
+
 @pytest.mark.parametrize("flags,parts", [
     (["--loss", "mse"], ["--loss", "cross_entropy", "mse"]),
     (["--optimizer", "sgd"], ["--optimizer", "adamw", "sgd"]),

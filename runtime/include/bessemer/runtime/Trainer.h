@@ -40,6 +40,8 @@ struct Evaluation {
   double count = 0;
   /// Share of rows whose largest output is the label; classification only.
   std::optional<double> accuracy;
+  /// The first batch whose loss is not finite, from 0.
+  std::optional<uint64_t> nonfiniteBatch;
 };
 
 /// Whether eval_step can take these rows: a model that computes its own loss
