@@ -515,7 +515,7 @@ def test_adamws_constants_need_adamw(cli, model, data, tmp_path):
                                    "1e30", "nan", "inf", "0.1"])
 def test_memory_limits_that_are_none(cli, model, tmp_path, limit):
     expect(cli("compile", model, "-o", tmp_path / "m.bsm", *COMPILE, f"--memory-limit={limit}"), USAGE,
-           f"--memory-limit: expected bytes below 2^62, e.g. 500000000, 500MB (10^6 each) or 1.5GiB (2^30 each), got '{limit}'")
+           f"--memory-limit: expected bytes above 0 and below 2^62, e.g. 500000000, 500MB (10^6 each) or 1.5GiB (2^30 each), got '{limit}'")
 
 
 def test_help_names_defaults_and_units(cli):
@@ -528,7 +528,7 @@ def test_help_names_defaults_and_units(cli):
     ("accumulate: 1.5", "accumulate: expected a whole number, got '1.5'"),
     ("dims: {batch: 6.5}", "expected"),
     ("class_axis: 1.0", "class_axis: expected a whole number, got '1.0'"),
-    ("memory_limit: 5parsecs", "memory_limit: expected bytes below 2^62"),
+    ("memory_limit: 5parsecs", "memory_limit: expected bytes above 0 and below 2^62"),
 ])
 def test_whole_numbers_in_recipes(cli, model, tmp_path, line, expected):
     (tmp_path / "r.yaml").write_text("loss: cross_entropy\n" + line + "\n")

@@ -15,7 +15,8 @@ namespace bessemer {
 
 /// What errors ask for.
 inline constexpr const char *byteCountForm =
-    "bytes below 2^62, e.g. 500000000, 500MB (10^6 each) or 1.5GiB (2^30 each)";
+    "bytes above 0 and below 2^62, e.g. 500000000, 500MB (10^6 each) or 1.5GiB "
+    "(2^30 each)";
 
 /// "500000000", "512MB" (10^6), "1.5 GiB" (2^30), also with k, M, G or T alone;
 /// nothing for other text and for numbers outside of [1, 2^62).
