@@ -129,8 +129,9 @@ class Program:
         self._core.save(_arguments.path("path", path))
 
     def session(self, device="cpu", threads=0, seed=0):
-        """A session: the state of the program on a device. `threads` 0 takes
-        what OpenMP would take; `seed` is of random numbers."""
+        """A session: the state of the program on a device. `threads` is at most
+        4096, and 0 takes all cores (what OpenMP would take); `seed` is of
+        random numbers."""
         from ._session import Session
         return Session(self, device, threads, seed)
 

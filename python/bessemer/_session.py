@@ -20,7 +20,6 @@ _DTYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "i8": "int8",
 _MOST_SEED = 2 ** 64 - 1
 # A step's batches count on above these bits, for random numbers of their own.
 _MOST_STEP = 2 ** 32 - 1
-_MOST_THREADS = 4096
 
 
 class Metrics(collections.abc.Mapping):
@@ -76,7 +75,7 @@ class Session:
     def __init__(self, program, device, threads, seed):
         if not isinstance(device, str):
             raise Error(f"device: expected text such as 'cpu', got {type(device).__name__}")
-        threads = _arguments.count("threads", threads, _MOST_THREADS)
+        threads = _arguments.count("threads", threads, _core.most_threads)
         self.seed = seed
         self.program = program
         self._core = _core.Session.create(program._core, device, threads)

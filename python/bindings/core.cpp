@@ -161,6 +161,7 @@ NB_MODULE(_core, m) {
     return exportModel(library, options, bytes);
   });
 
+  m.attr("most_threads") = mostThreads;
   m.def("read_recipe",
         [](const std::string &path) { return take(readRecipe(path)); });
 

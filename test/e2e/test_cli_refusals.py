@@ -131,8 +131,11 @@ def test_numbers_out_of_range(cli, program, data):
     # 6 batches an epoch: the number of steps would wrap.
     expect(cli(*train, "--epochs", "9000000000000000000"), USAGE, "--epochs: expected at most 715827882 epochs of 6 steps",
            "got 9000000000000000000")
-    for threads in ("4294967297", "1025", "0"):
-        expect(cli(*train, "--threads", threads), USAGE, "--threads: expected at", threads)
+    for threads in ("4294967297", "4097", "-1"):
+        expect(cli(*train, f"--threads={threads}"), USAGE, "--threads: expected at", threads)
+    # As in Python and C, and as the flag's absence.
+    all_cores = [ok(cli(*train, "--steps", 2, *flags)).splitlines()[2] for flags in ([], ["--threads", 0])]
+    assert all_cores[0] == all_cores[1] and "threads" in all_cores[0]
 
 
 def test_a_refused_training_leaves_its_folder_alone(cli, model, data, tmp_path):

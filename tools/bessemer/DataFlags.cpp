@@ -24,11 +24,14 @@ constexpr Flag columns[] = {
      "then divide: one number, or one per channel"},
 };
 
+static_assert(mostThreads == 4096, "the help of --threads says so");
+
 constexpr Flag device[] = {
     {"device", FlagKind::Text, "DEVICE",
      "cpu, or cpu:x86-64-v3, cpu:x86-64-v4 (cpu)"},
-    {"threads", FlagKind::Integer, "N", "threads (default: all cores)", nullptr,
-     1, 1024},
+    {"threads", FlagKind::Integer, "N",
+     "threads, up to 4096 (default: 0, which takes all cores)", nullptr, 0,
+     mostThreads},
 };
 
 } // namespace

@@ -14,7 +14,6 @@
 namespace bessemer::runtime {
 
 namespace {
-constexpr int mostThreads = 4096;
 /// A launch that touches less is done sooner than a second thread could help.
 constexpr uint64_t leastSharedBytes = 16 << 10;
 

@@ -132,8 +132,8 @@ BSM_API bsm_status bsm_program_state(const bsm_program *program, size_t index,
                                      bsm_state_info *info);
 
 /* Sessions. `device` is "cpu" (NULL means that) or one of its targets, as in
- * "cpu:x86-64-v3"; 0 threads: one per core that the process may use. Results
- * of generated kernels do not depend on the number. */
+ * "cpu:x86-64-v3"; up to 4096 threads, 0: one per core that the process may
+ * use. Results of generated kernels do not depend on the number. */
 BSM_API bsm_status bsm_session_create(const bsm_program *program,
                                       const char *device, int threads,
                                       bsm_session **session);

@@ -37,10 +37,14 @@ constexpr uint64_t stepOfBatch(uint64_t step, uint64_t batch) {
   return step + (batch << 32);
 }
 
+/// Threads of a session.
+inline constexpr int mostThreads = 4096;
+
 struct SessionOptions {
   /// "cpu" chooses the best code for this machine; "cpu:x86-64-v3" names it.
   std::string device = "cpu";
-  /// 0: as many as OpenMP would use (OMP_NUM_THREADS, or the cores allowed).
+  /// At most mostThreads; 0: as many as OpenMP would use (OMP_NUM_THREADS, or
+  /// the cores allowed).
   int threads = 0;
 };
 
