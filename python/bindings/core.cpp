@@ -296,7 +296,7 @@ NB_MODULE(_core, m) {
       });
 
   m.def("state_file", [](const std::string &directory) {
-    std::optional<std::string> found = findCheckpoint(directory);
+    std::optional<std::string> found = take(findCheckpoint(directory));
     return checkpointStateFile(found ? *found : directory);
   });
 }

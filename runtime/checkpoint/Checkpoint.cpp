@@ -228,8 +228,10 @@ load(const std::string &directory, Session &session, Restore what) {
   if (directory.empty())
     return Status::invalidInput("expected the directory of a checkpoint, got "
                                 "an empty name");
-  std::optional<std::string> found = findCheckpoint(directory);
-  if (!found) {
+  Expected<std::optional<std::string>> found = findCheckpoint(directory);
+  if (!found)
+    return found.status();
+  if (!*found) {
     struct stat info;
     if (::stat(directory.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
       return Status::invalidInput(
@@ -237,21 +239,22 @@ load(const std::string &directory, Session &session, Restore what) {
     return Status::invalidInput(directory + ": there is no checkpoint (no "
                                             "state.safetensors)");
   }
-  std::string from = checkpoint::directoryToRead(*found);
+  std::string from = checkpoint::directoryToRead(**found);
   Expected<SafetensorsFile> file = SafetensorsFile::open(from + stateFile);
   if (!file)
     return file.status();
   BESSEMER_RETURN_IF_ERROR(checkStates(*file, session, what));
   std::optional<TrainerState> trainer;
   std::string path = from + trainerFile;
-  if (::access(path.c_str(), F_OK) == 0) {
-    Expected<std::unique_ptr<MappedFile>> text = MappedFile::open(path);
+  Expected<bool> hasTrainer = fileExists(path);
+  if (!hasTrainer)
+    return hasTrainer.status();
+  if (*hasTrainer) {
+    Expected<std::string> text = readText(path);
     if (!text)
       return text.status();
-    std::span<const std::byte> bytes = (*text)->bytes();
-    Expected<TrainerState> state = checkpoint::readTrainer(
-        path, {reinterpret_cast<const char *>(bytes.data()), bytes.size()},
-        hashOfHead(*file));
+    Expected<TrainerState> state =
+        checkpoint::readTrainer(path, *text, hashOfHead(*file));
     if (!state)
       return state.status();
     trainer = *std::move(state);
@@ -273,11 +276,16 @@ loadCheckpoint(const std::string &directory, Session &session, Restore what) {
   return state;
 }
 
-std::optional<std::string> findCheckpoint(const std::string &directory) {
-  for (const std::string &path : {directory, directory + "/last"})
-    if (::access(checkpointStateFile(path).c_str(), F_OK) == 0)
-      return path;
-  return std::nullopt;
+Expected<std::optional<std::string>>
+findCheckpoint(const std::string &directory) {
+  for (const std::string &path : {directory, directory + "/last"}) {
+    Expected<bool> found = fileExists(checkpointStateFile(path));
+    if (!found)
+      return found.status();
+    if (*found)
+      return std::optional(path);
+  }
+  return std::optional<std::string>();
 }
 
 std::string checkpointStateFile(const std::string &directory) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomic writes.
+// Atomic writes, and what is there.
 #include "bessemer/runtime/Files.h"
+#include "core/Bytes.h"
 
 #include <cerrno>
 #include <cstring>
@@ -99,6 +100,23 @@ Status syncDirectory(const std::string &path) {
   if (::fsync(directory.fd) != 0 && errno != EINVAL)
     return systemError(path, "sync");
   return {};
+}
+
+Expected<bool> fileExists(const std::string &path) {
+  if (::access(path.c_str(), F_OK) == 0)
+    return true;
+  if (errno == ENOENT || errno == ENOTDIR)
+    return false;
+  return systemError(path, "access");
+}
+
+Expected<std::string> readText(const std::string &path) {
+  Expected<std::unique_ptr<MappedFile>> file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  std::span<const std::byte> bytes = (*file)->bytes();
+  return std::string(reinterpret_cast<const char *>(bytes.data()),
+                     bytes.size());
 }
 
 Status createDirectories(const std::string &path) {

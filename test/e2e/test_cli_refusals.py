@@ -286,6 +286,11 @@ def obey_modes():
         os._exit(99)
 
 
+def obey_reading_modes():
+    if os.getuid() == 0 and any(ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) != 0 for capability in (1, 2)):
+        os._exit(99)
+
+
 def test_a_read_only_directory_keeps_the_checkpoint(cli, program, data, tmp_path):
     run = tmp_path / "run"
     train = ["train", program, "--data", data, "--checkpoint-dir", run]
@@ -302,6 +307,50 @@ def test_a_read_only_directory_keeps_the_checkpoint(cli, program, data, tmp_path
         assert contents(run) == before
     finally:
         os.chmod(run, 0o755)
+
+
+def test_what_may_not_be_read_is_not_called_absent(cli, model, program, data, tmp_path):
+    """Root reads everything; without those capabilities the next process does not (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH)."""
+    import onnx
+    run, locked = tmp_path / "run", tmp_path / "locked"
+    ok(cli("train", program, "--data", data, "--steps", "2", "--checkpoint-dir", run))
+    locked.mkdir()
+    (locked / "r.yaml").write_text("epochs: 1\n")
+    for name in ("d.npz", "m.bsm"):
+        shutil.copy(tmp_path / name, locked)
+    shutil.copy(model, locked / "m.onnx")
+    shutil.copytree(run, locked / "run")
+    external = onnx.load(model)
+    onnx.save(external, tmp_path / "e.onnx", save_as_external_data=True, location="locked/w", size_threshold=0)
+    d, m, x = locked / "d.npz", locked / "m.bsm", f"x={locked / 'd.npz'}:x"
+    train, compile = ["train", program, "--data", data], ["compile", model, "-o", tmp_path / "o.bsm"]
+    cases = [([*compile, "--recipe", locked / "r.yaml"], "r.yaml"), (["train", program, "--data", d], "d.npz"),
+             (["train", program, "--data", data, "--eval-data", d], "d.npz"), (["run", program, "--input", x], "d.npz"),
+             (["eval", m, "--data", data], "m.bsm"), (["compile", locked / "m.onnx", "-o", tmp_path / "o.bsm"], "m.onnx"),
+             (["eval", program, "--data", data, "--checkpoint", locked / "run"], "state.safetensors"),
+             (["export", program, "--checkpoint", locked / "run", "-o", tmp_path / "t.onnx"], "state.safetensors"),
+             ([*train, "--checkpoint-dir", locked / "run"], "state.safetensors"),
+             ([*train, "--checkpoint-dir", locked / "run", "--resume"], "state.safetensors"),
+             ([*train, "--log-dir", locked], "locked"), (["compile", tmp_path / "e.onnx", "-o", tmp_path / "o.bsm"], "locked/w")]
+
+    def check():
+        for words, named in cases:
+            result = cli(*words, preexec_fn=obey_reading_modes)
+            if result.returncode == 99:
+                pytest.skip("root cannot give up reading everything")
+            expect(result, INPUT, named, "ermission denied")
+    try:
+        os.chmod(locked, 0)
+        check()
+        os.chmod(locked, 0o755)
+        for at, _, names in os.walk(locked):
+            for name in names:
+                os.chmod(os.path.join(at, name), 0)
+        # Whether a checkpoint is there can be seen then; another log is not.
+        cases = [case for case in cases if case[1] != "locked" and (case[0][0] != "train" or "--resume" in case[0] or case[1] == "d.npz")]
+        check()
+    finally:
+        os.chmod(locked, 0o755)
 
 
 BINARY = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")

@@ -41,9 +41,12 @@ Expected<int> run(const Arguments &arguments) {
   auto loaded = loadCheckpoint(*given, **session, Restore::Weights);
   if (!loaded)
     return loaded.status();
+  auto found = findCheckpoint(*given);
+  if (!found)
+    return found.status();
   Json options = {{"artifact", arguments.positional},
                   {"output", *output},
-                  {"checkpoint", checkpointStateFile(*findCheckpoint(*given))}};
+                  {"checkpoint", checkpointStateFile(**found)}};
   Expected<const CompilerLibrary *> compiler = CompilerLibrary::open();
   if (!compiler)
     return compiler.status();

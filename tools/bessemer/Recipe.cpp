@@ -3,11 +3,10 @@
 #include "CompileFlags.h"
 #include "Text.h"
 
+#include "bessemer/runtime/Files.h"
+
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <yaml-cpp/yaml.h>
 
 namespace bessemer::tool {
@@ -156,17 +155,10 @@ Status applyRecipeText(const std::string &text, const std::string &path,
 
 Status applyRecipe(const std::string &path, const Subcommand &command,
                    Arguments &arguments) {
-  // Reading a pipe or a device may never end.
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) &&
-      !std::filesystem::is_regular_file(path, ignored))
-    return Status::invalidInput(path + ": cannot read the recipe: expected a "
-                                       "regular file");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf() || file.peek() == EOF) || file.bad())
-    return Status::invalidInput(path + ": cannot read the recipe");
-  return applyRecipeText(text.str(), path, command, arguments);
+  Expected<std::string> text = runtime::readText(path);
+  if (!text)
+    return text.status();
+  return applyRecipeText(*text, path, command, arguments);
 }
 
 } // namespace bessemer::tool

@@ -102,7 +102,10 @@ Status checkResume(const Arguments &arguments) {
                ? Status::usage("--resume needs --checkpoint-dir")
                : Status();
   std::string last = *directory + "/last";
-  if (!arguments.has("resume") && findCheckpoint(last))
+  Expected<std::optional<std::string>> found = findCheckpoint(last);
+  if (!found)
+    return found.status();
+  if (!arguments.has("resume") && *found)
     return Status::invalidInput(
         last + ": there is a checkpoint already; go on with --resume, or "
                "choose another --checkpoint-dir");

@@ -77,7 +77,8 @@ loadCheckpoint(const std::string &directory, Session &session,
 
 /// The checkpoint that `directory` is, or holds as "last" (as the directory of
 /// a training run does); nothing when there is none.
-std::optional<std::string> findCheckpoint(const std::string &directory);
+Expected<std::optional<std::string>>
+findCheckpoint(const std::string &directory);
 
 /// The path of a checkpoint's state file. After a crash on a file system that
 /// cannot exchange directories it is in "DIRECTORY.old".

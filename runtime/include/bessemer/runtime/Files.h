@@ -25,6 +25,11 @@ Status writeFileSynced(const std::string &path,
                        std::span<const std::span<const std::byte>> pieces);
 /// Makes renames and new names in a directory durable.
 Status syncDirectory(const std::string &path);
+/// Whether there is something at the path; an error when that cannot be known,
+/// as below a folder that may not be searched.
+Expected<bool> fileExists(const std::string &path);
+/// All of a regular file.
+Expected<std::string> readText(const std::string &path);
 /// Makes the directory and those above it that are missing, each durable.
 Status createDirectories(const std::string &path);
 

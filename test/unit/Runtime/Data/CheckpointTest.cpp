@@ -107,9 +107,9 @@ TEST(Checkpoint, RestoresEveryBit) {
 
 TEST(Checkpoint, IsFoundInTheDirectoryOfARun) {
   TemporaryFolder folder;
-  EXPECT_FALSE(findCheckpoint(folder.path));
+  EXPECT_FALSE(*findCheckpoint(folder.path));
   ASSERT_TRUE(saveCheckpoint(folder / "last", *trained()).ok());
-  EXPECT_EQ(findCheckpoint(folder.path), folder / "last");
+  EXPECT_EQ(*findCheckpoint(folder.path), folder / "last");
   auto session = trainedArtifact().session();
   auto trainer = loadCheckpoint(folder.path, *session);
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();

@@ -229,7 +229,7 @@ TEST(Trainer, StopsAtALossThatIsNotFinite) {
   auto summary = train(*session, data, nullptr, options, {}, heard);
   EXPECT_THAT(summary.status().message(),
               HasSubstr("step 1: the loss is not finite"));
-  EXPECT_FALSE(findCheckpoint(folder.path));
+  EXPECT_FALSE(*findCheckpoint(folder.path));
 }
 
 TEST(Trainer, BelievesTheProgramAboutTheStep) {
