@@ -67,8 +67,29 @@ Expected<MetricsLog::File> MetricsLog::openFile(const std::string &path,
   return file;
 }
 
+Status MetricsLog::checkFresh(const std::string &directory) {
+  for (const char *name : {"/metrics.csv", "/metrics.jsonl"}) {
+    std::string path = directory + name;
+    std::error_code error;
+    // A pipe or a device keeps nothing.
+    if (!std::filesystem::is_regular_file(path, error))
+      continue;
+    Expected<std::string> text = readText(path);
+    if (!text)
+      return text.status();
+    // A run that ended before its first report leaves the header.
+    if (!text->empty() && *text != csvHeader)
+      return Status::invalidInput(
+          path + ": there are metrics already; go on with --resume, or choose "
+                 "another --log-dir");
+  }
+  return {};
+}
+
 Expected<std::unique_ptr<MetricsLog>>
 MetricsLog::open(const std::string &directory, uint64_t resumeStep) {
+  if (resumeStep == 0)
+    BESSEMER_RETURN_IF_ERROR(checkFresh(directory));
   BESSEMER_RETURN_IF_ERROR(createDirectories(directory));
   auto log = std::make_unique<MetricsLog>();
   const std::string &csv = log->csvPath = directory + "/metrics.csv";

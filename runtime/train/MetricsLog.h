@@ -12,8 +12,11 @@ namespace bessemer::runtime::train_detail {
 
 class MetricsLog {
 public:
-  /// Makes the directory. Rows of an earlier run stay up to `resumeStep`, and
-  /// go when it is 0; a crash while they are sorted out loses none.
+  /// An error when the directory holds metrics that a run from step 0 would
+  /// overwrite.
+  static Status checkFresh(const std::string &directory);
+  /// Makes the directory. Rows of an earlier run stay up to `resumeStep`; when
+  /// it is 0 there must be none. A crash while they are sorted out loses none.
   static Expected<std::unique_ptr<MetricsLog>>
   open(const std::string &directory, uint64_t resumeStep);
   Status add(const StepReport &report);

@@ -261,6 +261,8 @@ Status checkTraining(const Session &session, const BoundData &data,
     return Status::usage("--log-every must be at least 1");
   if (evalData)
     BESSEMER_RETURN_IF_ERROR(checkEvaluation(session, *evalData));
+  if (!options.logDirectory.empty() && (!resume || resume->step == 0))
+    BESSEMER_RETURN_IF_ERROR(MetricsLog::checkFresh(options.logDirectory));
   if (!resume)
     return {};
   std::string artifact = artifactHash(session.program());

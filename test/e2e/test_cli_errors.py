@@ -183,6 +183,20 @@ def test_run_names_inputs_and_functions(cli, files):
     expect(cli(*run, "--function", "fit"), INPUT, "'fit'", "predict", "train_step")
     expect(cli(*run, "--function", "train_step", "--input", f"x={files}/d.npz:x", f"labels={files}/d.npz:labels"),
            INPUT, "batch of 6 rows", "20")
+def test_metrics_of_an_earlier_run_are_kept(cli, files, tmp_path):
+    train = ["train", files / "m.bsm", "--data", files / "d.npz", "--log-dir", tmp_path / "log", "--checkpoint-dir"]
+    assert cli(*train, tmp_path / "run", "--steps", 2).returncode == 0
+    before = {name: (tmp_path / "log" / name).read_bytes() for name in ("metrics.csv", "metrics.jsonl")}
+    expect(cli(*train, tmp_path / "other", "--steps", 2), INPUT,
+           "log/metrics.csv: there are metrics already; go on with --resume, or choose another --log-dir")
+    assert not (tmp_path / "other").exists()
+    assert before == {name: (tmp_path / "log" / name).read_bytes() for name in before}
+    assert cli(*train, tmp_path / "run", "--steps", 4, "--resume").returncode == 0
+    for name, content in before.items():
+        after = (tmp_path / "log" / name).read_bytes()
+        assert after.startswith(content) and len(after) > len(content)
+
+
 
 
 @pytest.mark.parametrize("text,parts", [

@@ -44,7 +44,8 @@ constexpr Flag runFlags[] = {
      nullptr, 0, double(mostSteps)},
     {"log-every", FlagKind::Integer, "N", "look at the loss each N steps (100)",
      nullptr, 1},
-    {"log-dir", FlagKind::Text, "DIR", "write metrics.csv and metrics.jsonl"},
+    {"log-dir", FlagKind::Text, "DIR",
+     "write metrics.csv and metrics.jsonl; --resume adds to them"},
     {"trace", FlagKind::Text, "FILE", "write a trace (not in this version)"},
 };
 

@@ -272,6 +272,24 @@ TEST(Trainer, WritesMetricsAndKeepsThemOnResume) {
               HasSubstr("{\"step\": 8, \"epoch\": 2, \"kind\": \"eval\""));
 }
 
+TEST(Trainer, KeepsTheMetricsOfAnEarlierRun) {
+  TemporaryFolder folder;
+  TrainerOptions options = someOptions(4);
+  options.logDirectory = folder / "log";
+  auto session = trainedArtifact().session();
+  auto data = trainingData(*session, "train_step", 18);
+  Recorder heard;
+  // A run that ended before its first report is in nobody's way.
+  std::filesystem::create_directory(folder / "log");
+  writeFile(folder / "log/metrics.jsonl", "");
+  ASSERT_TRUE(train(*session, data, nullptr, options, {}, heard).ok());
+  std::string csv = readFile(folder / "log/metrics.csv");
+  EXPECT_THAT(
+      train(*session, data, nullptr, options, {}, heard).status().message(),
+      HasSubstr("metrics.csv: there are metrics already; go on with --resume"));
+  EXPECT_EQ(readFile(folder / "log/metrics.csv"), csv);
+}
+
 TEST(Trainer, RefusesWhatCannotWork) {
   auto session = trainedArtifact().session();
   auto data = trainingData(*session, "train_step", 18);
@@ -338,6 +356,7 @@ TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
   EXPECT_EQ(readFile(folder / "log/metrics.csv"), before);
 
   // The header fits, the rows do not.
+  options.logDirectory = folder / "fresh";
   small.rlim_cur = 100;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   auto fresh = train(*session, data, nullptr, options, {}, heard);
