@@ -86,7 +86,10 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
 
 
 def load(path):
-    """Loads a compiled program (.bsm)."""
+    """Loads a compiled program (.bsm): a path, or, as for `compile`, the bytes
+    of the file."""
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        return Program(_core.Program.from_bytes(bytes(path), "<bytes>"))
     return Program(_core.Program.load(_arguments.path("path", path)))
 
 

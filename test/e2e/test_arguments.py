@@ -132,6 +132,19 @@ def test_paths(case, session, tmp_path, value):
         bessemer.compile(value)
 
 
+def test_programs_from_bytes(case, session, tmp_path):
+    session.program.save(tmp_path / "m.bsm")
+    content = (tmp_path / "m.bsm").read_bytes()
+    feeds = {"x": case.batch(0)["x"]}
+    want = session.predict(feeds)
+    for given in (content, bytearray(content), memoryview(content)):
+        for name, value in bessemer.load(given).session(threads=1).predict(feeds).items():
+            np.testing.assert_array_equal(value, want[name])
+    for bad in (b"", b"m.bsm", content[:100]):
+        with pytest.raises(bessemer.Error, match="<bytes>: "):
+            bessemer.load(bad)
+
+
 def test_save_names_the_file(session, tmp_path):
     path = tmp_path / "missing" / "model.bsm"
     with pytest.raises(bessemer.Error, match=f"^{path}: cannot create: No such file or directory$"):
