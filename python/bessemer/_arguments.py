@@ -74,12 +74,20 @@ def array(name, value):
         raise Error(f"{name}: expected an array, got {type(value).__name__}: {' '.join(str(problem).split())}") from problem
 
 
-def convert(name, value, dtype, casting):
-    """`array(name, value)` with elements of `dtype`. `casting` is as in NumPy; floats may be rounded, and that is all."""
+def _converts(given, dtype):
+    """As the command line converts data: numbers to floats, integers and
+    booleans to each other, and no floats to integers."""
+    exact = "biu"
+    return (np.can_cast(given, dtype, "same_kind") or given.kind in exact and dtype.kind in exact + "f")
+
+
+def convert(name, value, dtype):
+    """`array(name, value)` with elements of `dtype`. Floats may be rounded, but
+    stay finite; integers keep their value, or are refused."""
     given, dtype = array(name, value), np.dtype(dtype)
     if given.dtype == dtype:
         return given
-    if not np.can_cast(given.dtype, dtype, casting):
+    if not _converts(given.dtype, dtype):
         raise Error(f"{name}: expected {dtype}, got {given.dtype}")
     with np.errstate(over="ignore"):
         converted = given.astype(dtype, order="C")

@@ -149,9 +149,7 @@ class Session:
         if name not in inputs:
             raise Error(f"{function}: no input is named '{name}', expected "
                         + ", ".join(inputs))
-        # What Python values are is open to NumPy; an array says it.
-        casting = "safe" if hasattr(value, "dtype") else "same_kind"
-        array = _arguments.convert(f"{function}: input '{name}'", value, _DTYPES[inputs[name][0]], casting)
+        array = _arguments.convert(f"{function}: input '{name}'", value, _DTYPES[inputs[name][0]])
         # ascontiguousarray would make a scalar one-dimensional.
         return array if array.flags.c_contiguous else array.copy(order="C")
 
@@ -181,7 +179,12 @@ class Session:
     @_alone
     def train_step(self, feeds, learning_rate=None):
         """One optimizer step on one batch, {input name: array}. Returns the
-        metrics, a lazy mapping."""
+        metrics, a lazy mapping. Arrays of another type are converted: floats
+        are rounded (float64 to float32), integers keep their value or are an
+        error, and floats never become integers. A loss that is not finite is
+        returned as it is, as by `evaluate`, and the step is taken: where
+        `bessemer train` and `bessemer eval` end with an error, a program looks
+        itself."""
         rate = (self.learning_rate if learning_rate is None
                 else _arguments.rate("learning_rate", learning_rate))
         following = _arguments.count("step", self.step + 1, _MOST_STEP)
@@ -303,7 +306,7 @@ class Session:
                 raise Error(f"the program has no state named '{name}'")
         arrays = {}
         for name, value in states.items():
-            array = _arguments.convert(f"state '{name}'", value, _DTYPES[names[name]["dtype"]], "same_kind")
+            array = _arguments.convert(f"state '{name}'", value, _DTYPES[names[name]["dtype"]])
             if list(array.shape) != list(names[name]["shape"]):
                 raise Error(f"state '{name}': expected the shape {list(names[name]['shape'])}, "
                             f"got {list(array.shape)}")

@@ -158,6 +158,13 @@ def test_save_names_the_file(session, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["model.bsm"]
 
 
+def test_losses_that_are_not_finite_are_returned(case, session):
+    feeds = case.batch(0)
+    feeds["x"] = np.full_like(feeds["x"], np.nan)
+    assert math.isnan(session.evaluate(feeds)["loss"])
+    assert math.isnan(session.train_step(feeds)["loss"])
+
+
 def test_no_rows(case, session):
     """No rows give no rows; a mean over none is an error."""
     none = {name: value[:0] for name, value in case.batch(0).items()}
@@ -170,13 +177,6 @@ def test_no_rows(case, session):
         session.evaluate(none)
     with pytest.raises(bessemer.Error, match="train_step: input 'x': expected"):
         session.train_step(none)
-
-def test_losses_that_are_not_finite_are_returned(case, session):
-    feeds = case.batch(0)
-    feeds["x"] = np.full_like(feeds["x"], np.nan)
-    assert math.isnan(session.evaluate(feeds)["loss"])
-    assert math.isnan(session.train_step(feeds)["loss"])
-
 
 
 class OnAnotherDevice:
@@ -202,6 +202,39 @@ def test_arrays(case, session, value, found):
 def test_counters_take_no_fractions(session):
     with pytest.raises(bessemer.Error, match="state 'updates': expected int64, got float64"):
         session.load_state_dict({**session.state_dict(), "updates": 1.5})
+
+
+def test_floats_are_rounded(case, session):
+    """NumPy's own floats are float64; what a step computes is that of the rounded numbers."""
+    feeds = case.batch(0)
+    wide = {name: value.astype(np.float64) * 1.1 for name, value in feeds.items()}
+    rounded = {name: value.astype(np.float32) for name, value in wide.items()}
+    other = case.compile().session(threads=1)
+    for _ in range(2):
+        assert session.train_step(wide)["loss"] == other.train_step(rounded)["loss"]
+    assert session.evaluate(wide) == other.evaluate(rounded)
+    half = {name: value.astype(np.float16) for name, value in feeds.items()}
+    assert session.evaluate(half) == session.evaluate({name: value.astype(np.float32) for name, value in half.items()})
+    with pytest.raises(bessemer.Error, match=r"input 'x'\[.*\]: expected a number that float32 holds, got 1e\+300"):
+        session.predict({"x": np.full(feeds["x"].shape, 1e300)})
+    with pytest.raises(bessemer.Error, match="input 'x': expected float32, got complex64"):
+        session.predict({"x": feeds["x"].astype(np.complex64)})
+
+
+@pytest.mark.parametrize("given", [np.int8, np.int16, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.bool_])
+def test_integers_keep_their_value(given):
+    for taken in ("int8", "int32", "int64", "bool"):
+        session, table = lookup(taken)
+        np.testing.assert_array_equal(session.predict({"i": np.array([1, 0], given)})["y"], table[[1, 0]])
+    with pytest.raises(bessemer.Error, match="input 'i': expected bool, got float32"):
+        session.predict({"i": np.array([1, 0], np.float32)})
+    if given != np.bool_:
+        with pytest.raises(bessemer.Error, match=r"input 'i'\[1\]: expected a number that bool holds, got 2"):
+            session.predict({"i": np.array([1, 2], given)})
+        if given != np.int8:
+            session, _ = lookup("int8")
+            with pytest.raises(bessemer.Error, match=r"input 'i'\[0\]: expected a number that int8 holds, got 128"):
+                session.predict({"i": np.array([128, 1], given)})
 
 
 def lookup(dtype):
