@@ -286,6 +286,26 @@ void parse(const json &object, CompileOptions &options) {
   }
 }
 
+/// What the user calls an option is how errors call it: "--batch", or
+/// "recipe.yaml:3: batch". `origins` has it by key; the sizes of `dims` are
+/// entries of one flag.
+std::string named(const std::string &message, const json &origins) {
+  constexpr llvm::StringRef prefix = "option '";
+  if (!llvm::StringRef(message).starts_with(prefix) || !origins.is_object())
+    return message;
+  size_t end = message.find('\'', prefix.size());
+  std::string key = message.substr(prefix.size(), end - prefix.size());
+  std::string rest = message.substr(end + 1);
+  size_t dot = key.find('.');
+  if (!origins.contains(key) && dot != std::string::npos) {
+    rest = " '" + key.substr(dot + 1) + "'" + rest;
+    key.resize(dot);
+  }
+  return origins.contains(key) && origins[key].is_string()
+             ? origins[key].get<std::string>() + rest
+             : message;
+}
+
 /// Shortest text that reads back as the same double.
 std::string text(double number) { return json(number).dump(); }
 
@@ -341,10 +361,15 @@ void recordSettings(CompileOptions &options) {
 std::optional<CompileOptions> parseCompileOptions(const std::string &text,
                                                   std::string &error) {
   CompileOptions options;
+  json origins;
   try {
     json object = json::parse(text);
     if (!object.is_object())
       throw RecipeError{"expected the options as a JSON object"};
+    if (object.contains("origins")) {
+      origins = object["origins"];
+      object.erase("origins");
+    }
     parse(object, options);
     // Without a loss nothing is trained; what says how would be lost.
     for (const char *key :
@@ -360,7 +385,7 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
         })))
       throw RecipeError{problem};
   } catch (const RecipeError &problem) {
-    error = problem.message;
+    error = named(problem.message, origins);
     return std::nullopt;
   } catch (const json::exception &problem) {
     error = std::string("cannot read the options: ") + problem.what();

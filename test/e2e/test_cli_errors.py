@@ -163,6 +163,14 @@ def test_equal_settings_and_the_learning_rate_may_be_given(cli, files):
     assert result.returncode == 0, result.stderr
 
 
+def test_steps_or_epochs_override_the_other_of_a_recipe(cli, files, tmp_path):
+    for recipe, flags, steps in (("epochs: 3\n", ["--steps", 2], 2), ("steps: 2\n", ["--epochs", 1], 3),
+                                 ("steps: 2\nepochs: 3\n", ["--steps", 1], 1), ("steps: 2\nepochs: 3\n", ["--epochs", 1], 3)):
+        (tmp_path / "r.yaml").write_text(recipe)
+        result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--recipe", tmp_path / "r.yaml", *flags)
+        assert result.returncode == 0 and f"training {steps} steps" in result.stdout, result.stderr
+
+
 def test_a_program_without_a_loss_cannot_train(cli, files):
     for command in ("train", "eval"):
         expect(cli(command, files / "plain.bsm", "--data", files / "d.npz"), INPUT, "--loss")
@@ -175,14 +183,6 @@ def test_an_earlier_run_is_not_overwritten(cli, files):
     assert (files / "run/last/state.safetensors").read_bytes() == before
 
 
-def test_run_names_inputs_and_functions(cli, files):
-    run = ["run", files / "m.bsm"]
-    expect(cli(*run), INPUT, "'x'", "f32[6x3x4]", "--input x=FILE")
-    expect(cli(*run, "--input", f"z={files}/x.npy"), INPUT, "'z'")
-    expect(cli(*run, "--input", f"x={files}/wide.npy"), INPUT, "f32[3x4]", "f32[3x5]")
-    expect(cli(*run, "--function", "fit"), INPUT, "'fit'", "predict", "train_step")
-    expect(cli(*run, "--function", "train_step", "--input", f"x={files}/d.npz:x", f"labels={files}/d.npz:labels"),
-           INPUT, "batch of 6 rows", "20")
 def test_metrics_of_an_earlier_run_are_kept(cli, files, tmp_path):
     train = ["train", files / "m.bsm", "--data", files / "d.npz", "--log-dir", tmp_path / "log", "--checkpoint-dir"]
     assert cli(*train, tmp_path / "run", "--steps", 2).returncode == 0
@@ -197,6 +197,14 @@ def test_metrics_of_an_earlier_run_are_kept(cli, files, tmp_path):
         assert after.startswith(content) and len(after) > len(content)
 
 
+def test_run_names_inputs_and_functions(cli, files):
+    run = ["run", files / "m.bsm"]
+    expect(cli(*run), INPUT, "'x'", "f32[6x3x4]", "--input x=FILE")
+    expect(cli(*run, "--input", f"z={files}/x.npy"), INPUT, "'z'")
+    expect(cli(*run, "--input", f"x={files}/wide.npy"), INPUT, "f32[3x4]", "f32[3x5]")
+    expect(cli(*run, "--function", "fit"), INPUT, "'fit'", "predict", "train_step")
+    expect(cli(*run, "--function", "train_step", "--input", f"x={files}/d.npz:x", f"labels={files}/d.npz:labels"),
+           INPUT, "batch of 6 rows", "20")
 
 
 @pytest.mark.parametrize("text,parts", [
@@ -208,14 +216,56 @@ def test_metrics_of_an_earlier_run_are_kept(cli, files, tmp_path):
     ("optimizer:\n  kind: adamw\n  power: 3\n", ["r.yaml:3", "'power'"]),
     ("strict: perhaps\n", ["r.yaml:1", "true or false"]),
     ("lr: [1, 2]\n", ["r.yaml:1", "single value"]),
-    ("- lr\n", ["r.yaml", "map"]),
-    ("lr: {a: b\n", ["r.yaml:"]),
+    ("\n- lr\n", ["r.yaml:2: expected a map"]),
+    ("lr: 0.1\nseed: {a: b\n", ["r.yaml:3"]),
+    # What needs another flag, or another value of one.
+    ("\nkeep_best: loss\n", ["r.yaml:2: keep_best needs --eval-data"]),
+    ("\ncheckpoint_every: 2\n", ["r.yaml:2: checkpoint_every needs --checkpoint-dir"]),
+    ("\nresume: true\n", ["r.yaml:2: resume needs --checkpoint-dir"]),
+    ("\ntrace: t.json\n", ["r.yaml:2: trace: is not supported"]),
+    ("steps: 2\nwarmup_steps: 3\n", ["r.yaml:2: warmup_steps 3: the run has only 2 steps"]),
+    ("steps: 2\nepochs: 3\n", ["r.yaml:2: epochs: give --epochs or --steps, not both"]),
+    ("\nepochs: 9000000000000000\n", ["r.yaml:2: epochs: expected at most"]),
+    ("threads: 5000\n", ["r.yaml:1: threads: expected at most 4096"]),
 ])
 def test_recipes(cli, files, tmp_path, text, parts):
     (tmp_path / "r.yaml").write_text(text)
     result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--recipe", tmp_path / "r.yaml")
-    assert result.returncode in (INPUT, USAGE)
-    expect(result, result.returncode, *parts)
+    expect(result, USAGE, *parts)
+
+
+@pytest.mark.parametrize("text,place,message", [
+    ("loss: cross_entropy\nlabel_smoothing: 1.5\n", "r.yaml:2: label_smoothing", ": expected a number in [0, 1], got 1.5"),
+    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number above 0, got 0"),
+    ("\nloss: huber\n", "r.yaml:2: loss", ": "),
+    ("\nclip_norm: 1\n", "r.yaml:2: clip_norm", " needs a loss, got none"),
+    ("loss: mse\noptimizer:\n  kind: adamw\n  betas: [1.5, 0.9]\n", "r.yaml:4: betas", ": expected a number in [0, 1), got 1.5"),
+    ("loss: mse\noptimizer:\n  kind: adamw\n  momentum: 0.9\n", "r.yaml:4: momentum", ": adamw has no such constant"),
+    ("\ndims: {batch: 6.5}\n", "r.yaml:2: dims 'batch'", ": expected an integer, got \"6.5\""),
+    ("\ntargets: [cpu:z80]\n", "r.yaml:2: targets", ": expected one of cpu, "),
+    ("\nmemory_limit: 0\n", "r.yaml:2: memory_limit", ": expected bytes above 0 and below 2^62"),
+])
+def test_what_the_compiler_refuses_is_placed(cli, golden, tmp_path, text, place, message):
+    import bessemer
+    model = golden("mlp_cross_entropy").model
+    (tmp_path / "r.yaml").write_text(text)
+    expect(cli("compile", model, "-o", tmp_path / "o.bsm", "--recipe", tmp_path / "r.yaml"), USAGE, place + message)
+    with pytest.raises(bessemer.Error) as error:
+        bessemer.compile(model, recipe=tmp_path / "r.yaml")
+    assert place + message in str(error.value)
+
+
+def test_flags_that_the_compiler_refuses_are_called_flags(cli, golden, tmp_path):
+    import bessemer
+    model = golden("mlp_cross_entropy").model
+    compile = ["compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy"]
+    expect(cli(*compile, "--label-smoothing", "2"), USAGE, "error: --label-smoothing: expected a number in [0, 1], got 2")
+    expect(cli(*compile, "--dim", "batch=x"), USAGE, "error: --dim 'batch': expected an integer, got \"x\"")
+    # An option beside a recipe is not the recipe's.
+    (tmp_path / "r.yaml").write_text("loss: cross_entropy\nlabel_smoothing: 0.5\noptimizer: {kind: adamw, eps: 1}\n")
+    for given, name in ((dict(label_smoothing=2), "label_smoothing"), (dict(optimizer={"kind": "sgd", "eps": 1}), "optimizer.eps")):
+        with pytest.raises(bessemer.Error, match=f"^option '{name}': "):
+            bessemer.compile(model, recipe=tmp_path / "r.yaml", **given)
 
 
 def test_a_missing_recipe(cli):

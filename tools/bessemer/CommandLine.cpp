@@ -118,8 +118,8 @@ Expected<ParsedLine> parseCommandLine(int argc, char **argv) {
   root.require_subcommand(1);
   root.set_version_flag("--version", "bessemer " BESSEMER_VERSION);
   root.footer("Run 'bessemer COMMAND --help' for the flags of a command.\n"
-              "Exit status: 0 ok, 1 the input's fault, 2 usage, 70 a bug in "
-              "bessemer.");
+              "Exit status: 0 ok, 1 the input's fault, 2 usage (flags, also "
+              "those in a recipe), 70 a bug in bessemer.");
   std::deque<Bound> bounds;
   for (const Subcommand *command : allSubcommands())
     bindCommand(root, *command, bounds.emplace_back());

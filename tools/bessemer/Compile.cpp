@@ -29,7 +29,7 @@ Expected<int> run(const Arguments &arguments) {
     return Status::usage("compile needs -o FILE.bsm (or --emit)");
   if (output)
     BESSEMER_RETURN_IF_ERROR(
-        checkOutputPath(*output, {&arguments.positional, 1}));
+        checkOutputPath(arguments, {&arguments.positional, 1}));
   Json options = compileOptions(arguments, arguments.positional);
   if (emit)
     options["emit"] = *emit;

@@ -162,9 +162,12 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
   Json options = {{"model", model},
                   {"reproducer", std::filesystem::path(model).stem().string() +
                                      ".reproducer.mlir"}};
-  Json optimizer = Json::object();
-  if (arguments.has("optimizer"))
+  Json optimizer = Json::object(), origins = Json::object();
+  if (arguments.has("optimizer")) {
     optimizer["kind"] = *arguments.text("optimizer");
+    origins["optimizer.kind"] =
+        Json::parse(printable(arguments.origin("optimizer")));
+  }
   for (std::span<const Flag> flags :
        {trainingFlags(), codeFlags(), debugFlags()})
     for (const Flag &flag : flags) {
@@ -179,12 +182,15 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
                         : name == "pass-plugin" ? "pass_plugins"
                                                 : underscored(name);
       (ofOptimizer ? optimizer : options)[key] = jsonOf(flag, arguments);
+      origins[(ofOptimizer ? "optimizer." : "") + key] =
+          Json::parse(printable(arguments.origin(flag.name)));
     }
   if (!optimizer.empty()) {
     if (!optimizer.contains("kind"))
       optimizer["kind"] = "sgd";
     options["optimizer"] = std::move(optimizer);
   }
+  options["origins"] = std::move(origins);
   return options;
 }
 

@@ -30,7 +30,7 @@ Expected<int> run(const Arguments &arguments) {
   if (!given)
     return Status::usage("export needs --checkpoint DIR");
   const std::string inputs[] = {arguments.positional, *given};
-  BESSEMER_RETURN_IF_ERROR(checkOutputPath(*output, inputs));
+  BESSEMER_RETURN_IF_ERROR(checkOutputPath(arguments, inputs));
   auto program = loadProgram(arguments.positional);
   if (!program)
     return program.status();

@@ -5,7 +5,6 @@
 
 namespace bessemer::tool {
 
-using runtime::Status;
 namespace fs = std::filesystem;
 
 /// Whether two paths are one file; not when one of them is not there.
@@ -14,8 +13,9 @@ static bool isSame(const fs::path &a, const fs::path &b) {
   return fs::is_regular_file(a, ignored) && fs::equivalent(a, b, ignored);
 }
 
-Status checkOutputPath(const std::string &output,
+Status checkOutputPath(const Arguments &arguments,
                        std::span<const std::string> inputs) {
+  const std::string output = *arguments.text("output");
   for (const std::string &input : inputs) {
     bool isRead = isSame(output, input);
     std::error_code ignored;
@@ -25,8 +25,9 @@ Status checkOutputPath(const std::string &output,
         isRead =
             at->path().extension() != ".onnx" && isSame(output, at->path());
     if (isRead)
-      return Status::usage("--output: expected another file than the input " +
-                           input + ", got " + output);
+      return Status::usage(arguments.origin("output") +
+                           ": expected another file than the input " + input +
+                           ", got " + output);
   }
   return {};
 }

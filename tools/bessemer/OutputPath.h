@@ -2,16 +2,16 @@
 // Where a subcommand may write.
 #pragma once
 
-#include "bessemer/runtime/Status.h"
+#include "Flags.h"
 
 #include <span>
 #include <string>
 
 namespace bessemer::tool {
 
-/// Refuses an output that is one of the files read, or a file of one of the
+/// Refuses an --output that is one of the files read, or a file of one of the
 /// directories read; exported models there may be written again.
-runtime::Status checkOutputPath(const std::string &output,
-                                std::span<const std::string> inputs);
+Status checkOutputPath(const Arguments &arguments,
+                       std::span<const std::string> inputs);
 
 } // namespace bessemer::tool

@@ -56,9 +56,18 @@ private:
     bool present = true;
     BESSEMER_RETURN_IF_ERROR(readValues(*flag, where, value, given, present));
     BESSEMER_RETURN_IF_ERROR(checkValues(*flag, given));
-    if (ours && present && !arguments.has(name))
+    if (ours && present && !arguments.has(name) && !isOverridden(name))
       arguments.set(name, std::move(given));
     return {};
+  }
+
+  /// --steps on the command line is also instead of the recipe's epochs.
+  bool isOverridden(const std::string &name) const {
+    const char *other = name == "epochs"  ? "steps"
+                        : name == "steps" ? "epochs"
+                                          : nullptr;
+    return other && arguments.has(other) &&
+           arguments.origin(other).starts_with("--");
   }
 
   Status readValues(const Flag &flag, const YAML::Node &where,
@@ -124,7 +133,7 @@ private:
     return path + ":" + std::to_string(node.Mark().line + 1) + ": ";
   }
   Status error(const YAML::Node &node, const std::string &message) const {
-    return Status::invalidInput(position(node) + message);
+    return Status::usage(position(node) + message);
   }
 
   const std::string &path;
@@ -142,13 +151,13 @@ Status applyRecipeText(const std::string &text, const std::string &path,
     if (root.IsNull())
       return {};
     if (!root.IsMap())
-      return Status::invalidInput(path + ": expected a map of flags");
+      return Status::usage(path + ":" + std::to_string(root.Mark().line + 1) +
+                           ": expected a map of flags");
     // Keys and values may hold line breaks.
     return Reader(path, command, arguments).readMap(root, false).onOneLine();
   } catch (const YAML::Exception &error) {
-    return Status::invalidInput(path + ":" +
-                                std::to_string(error.mark.line + 1) + ": " +
-                                error.msg)
+    return Status::usage(path + ":" + std::to_string(error.mark.line + 1) +
+                         ": " + error.msg)
         .onOneLine();
   }
 }

@@ -11,7 +11,8 @@ namespace bessemer::tool {
 /// NAME=VALUE flags may be YAML lists and maps; `optimizer` may be a map with
 /// `kind` and its constants. One recipe serves `compile` and `train`: flags of
 /// the other one are read over. Any other key is an error that names the key,
-/// its line and the nearest key there is.
+/// its line and the nearest key there is. Like a wrong flag it is a usage
+/// error, but a file that cannot be read is the input's fault.
 Status applyRecipe(const std::string &path, const Subcommand &command,
                    Arguments &arguments);
 

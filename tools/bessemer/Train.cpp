@@ -99,9 +99,9 @@ loadOrCompile(const Arguments &arguments) {
 Status checkResume(const Arguments &arguments) {
   std::optional<std::string> directory = arguments.text("checkpoint-dir");
   if (!directory)
-    return arguments.has("resume")
-               ? Status::usage("--resume needs --checkpoint-dir")
-               : Status();
+    return arguments.has("resume") ? Status::usage(arguments.origin("resume") +
+                                                   " needs --checkpoint-dir")
+                                   : Status();
   std::string last = *directory + "/last";
   Expected<std::optional<std::string>> found = findCheckpoint(last);
   if (!found)
@@ -198,7 +198,8 @@ void printSummary(const TrainSummary &summary, uint64_t totalSteps,
 Expected<int> run(const Arguments &arguments) {
   BESSEMER_RETURN_IF_ERROR(checkSupported(arguments));
   if (arguments.has("trace"))
-    return Status::usage("--trace: is not supported in this version");
+    return Status::usage(arguments.origin("trace") +
+                         ": is not supported in this version");
   if (!arguments.has("data"))
     return Status::usage("train needs --data FILES");
   BESSEMER_RETURN_IF_ERROR(checkResume(arguments));

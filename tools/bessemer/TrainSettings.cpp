@@ -86,7 +86,8 @@ trainerOptions(const Arguments &arguments, const Session &session,
                const BoundData &data,
                const std::optional<TrainerState> &resume) {
   if (arguments.has("epochs") && arguments.has("steps"))
-    return Status::usage("give --epochs or --steps, not both");
+    return Status::usage(arguments.origin("epochs") +
+                         ": give --epochs or --steps, not both");
   TrainerOptions options;
   Chooser chooser{arguments, resume, options.settings};
 
@@ -142,8 +143,10 @@ trainerOptions(const Arguments &arguments, const Session &session,
   BESSEMER_RETURN_IF_ERROR(chooser.status);
   if (schedule.warmupSteps > schedule.totalSteps)
     return Status::usage(
-        "--warmup-steps " + std::to_string(schedule.warmupSteps) +
-        ": the run has only " + std::to_string(schedule.totalSteps) + " steps");
+        (arguments.has("warmup-steps") ? arguments.origin("warmup-steps")
+                                       : "the checkpoint's warmup-steps") +
+        " " + std::to_string(schedule.warmupSteps) + ": the run has only " +
+        std::to_string(schedule.totalSteps) + " steps");
 
   options.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   if (resume) {
@@ -175,7 +178,12 @@ trainerOptions(const Arguments &arguments, const Session &session,
   else if (best == "accuracy")
     options.keepBest = TrainerOptions::Best::Accuracy;
   if (options.checkpointEvery && options.checkpointDirectory.empty())
-    return Status::usage("--checkpoint-every needs --checkpoint-dir");
+    return Status::usage(arguments.origin("checkpoint-every") +
+                         " needs --checkpoint-dir");
+  for (const char *needed : {"eval-data", "checkpoint-dir"})
+    if (arguments.has("keep-best") && !arguments.has(needed))
+      return Status::usage(arguments.origin("keep-best") + " needs --" +
+                           needed);
   return options;
 }
 
