@@ -66,6 +66,8 @@ def rate(name, value):
 
 def array(name, value):
     """A NumPy array of what NumPy or DLPack can read on the CPU."""
+    if np.ma.is_masked(value):
+        raise Error(f"{name}: expected an array without a mask, got masked elements")
     try:
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)

@@ -199,6 +199,14 @@ def test_arrays(case, session, value, found):
         session.load_state_dict({**session.state_dict(), state: value})
 
 
+def test_masked_elements_are_no_numbers(case, session):
+    x = np.ma.array(case.batch(0)["x"])
+    session.predict({"x": x})
+    x[0] = np.ma.masked
+    with pytest.raises(bessemer.Error, match="input 'x': expected an array without a mask, got masked elements"):
+        session.predict({"x": x})
+
+
 def test_counters_take_no_fractions(session):
     with pytest.raises(bessemer.Error, match="state 'updates': expected int64, got float64"):
         session.load_state_dict({**session.state_dict(), "updates": 1.5})
