@@ -190,6 +190,8 @@ Expected<std::vector<NamedArray>> readNpz(const std::string &name, Bytes bytes,
     arrays.push_back(
         {member.name.substr(0, member.name.size() - 4), *std::move(array)});
   }
+  if (arrays.empty())
+    return Status::invalidInput(name + ": expected arrays, got none");
   return arrays;
 }
 

@@ -163,6 +163,35 @@ def test_equal_settings_and_the_learning_rate_may_be_given(cli, files):
     assert result.returncode == 0, result.stderr
 
 
+def test_commas_in_a_recipes_list_are_names(cli, files, tmp_path):
+    folder = tmp_path / "a, b"
+    folder.mkdir()
+    (folder / "d.npz").write_bytes((files / "d.npz").read_bytes())
+    for data in (f"['{folder}/d.npz']", f"{{x: '{folder}/d.npz:x', labels: '{folder}/d.npz:labels'}}"):
+        (tmp_path / "r.yaml").write_text(f"data: {data}\nsteps: 1\n")
+        result = cli("train", files / "m.bsm", "--recipe", tmp_path / "r.yaml")
+        assert result.returncode == 0, result.stderr
+    # One text is split as the flag's.
+    (tmp_path / "r.yaml").write_text(f"data: 'x={files}/d.npz:x,labels={files}/d.npz:labels'\nsteps: 1\n")
+    assert cli("train", files / "m.bsm", "--recipe", tmp_path / "r.yaml").returncode == 0
+    (tmp_path / "r.yaml").write_text("data: ['']\n")
+    expect(cli("train", files / "m.bsm", "--recipe", tmp_path / "r.yaml"), USAGE, "r.yaml:1: data: expected a list without empty")
+
+
+def test_numbers_beyond_their_type(cli, golden, files, tmp_path):
+    model = golden("mlp_cross_entropy").model
+    expect(cli("train", files / "m.bsm", "--data", files / "d.npz", "--seed", 2 ** 64 - 1), USAGE,
+           "--seed: expected a whole number below 2^63, got '18446744073709551615'")
+    # It would be 0 to kernels, and nothing would train.
+    expect(cli("compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy", "--clip-norm", "1e-300"), USAGE,
+           "--clip-norm: expected a number of at least 1.17549e-38, got 1e-300")
+
+
+def test_data_without_columns(cli, files, tmp_path):
+    np.savez(tmp_path / "none.npz")
+    expect(cli("train", files / "m.bsm", "--data", tmp_path / "none.npz"), INPUT, "none.npz: expected arrays, got none")
+
+
 def test_steps_or_epochs_override_the_other_of_a_recipe(cli, files, tmp_path):
     for recipe, flags, steps in (("epochs: 3\n", ["--steps", 2], 2), ("steps: 2\n", ["--epochs", 1], 3),
                                  ("steps: 2\nepochs: 3\n", ["--steps", 1], 1), ("steps: 2\nepochs: 3\n", ["--epochs", 1], 3)):
@@ -236,7 +265,7 @@ def test_recipes(cli, files, tmp_path, text, parts):
 
 @pytest.mark.parametrize("text,place,message", [
     ("loss: cross_entropy\nlabel_smoothing: 1.5\n", "r.yaml:2: label_smoothing", ": expected a number in [0, 1], got 1.5"),
-    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number above 0, got 0"),
+    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number of at least 1.17549e-38, got 0"),
     ("\nloss: huber\n", "r.yaml:2: loss", ": "),
     ("\nclip_norm: 1\n", "r.yaml:2: clip_norm", " needs a loss, got none"),
     ("loss: mse\noptimizer:\n  kind: adamw\n  betas: [1.5, 0.9]\n", "r.yaml:4: betas", ": expected a number in [0, 1), got 1.5"),

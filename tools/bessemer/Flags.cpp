@@ -48,13 +48,14 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
   };
   bool many = flag.kind == FlagKind::List || flag.kind == FlagKind::Numbers ||
               flag.kind == FlagKind::Pairs;
-  if (many) {
+  if (many && !given.isSplit) {
     std::vector<std::string> all;
     for (const std::string &value : given.values)
       for (std::string &part : split(value, ','))
         all.push_back(std::move(part));
     given.values = std::move(all);
-  } else if (flag.kind != FlagKind::Switch && given.values.size() != 1) {
+  } else if (!many && flag.kind != FlagKind::Switch &&
+             given.values.size() != 1) {
     return Status::usage(given.origin + ": expected one value, got " +
                          std::to_string(given.values.size()));
   }
@@ -68,7 +69,12 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
         flag.kind == FlagKind::Numbers) {
       std::optional<double> number = parseNumber(value);
       if (!number || (integral && !parseInteger(value)))
-        return wrong(integral ? "a whole number" : "a number", value);
+        return wrong(!integral ? "a number"
+                     : number && value.find_first_not_of("-0123456789") ==
+                                     std::string::npos
+                         ? "a whole number below 2^63"
+                         : "a whole number",
+                     value);
       if (*number < flag.least || *number > flag.most) {
         bool low = *number < flag.least;
         char bound[32];

@@ -58,6 +58,9 @@ public:
     std::vector<std::string> values;
     /// How errors call it: "--lr", or "recipe.yaml:3: lr".
     std::string origin;
+    /// Whether the parts of a list stand alone already, as in YAML; commas in
+    /// them are theirs.
+    bool isSplit = false;
   };
 
   void set(const std::string &flag, Given given) {

@@ -75,6 +75,7 @@ private:
                     bool &present) {
     bool list = flag.kind == FlagKind::List || flag.kind == FlagKind::Numbers ||
                 flag.kind == FlagKind::Pairs;
+    given.isSplit = !value.IsScalar();
     if (flag.kind == FlagKind::Switch) {
       if (!value.IsScalar() || !YAML::convert<bool>::decode(value, present))
         return error(where,
