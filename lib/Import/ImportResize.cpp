@@ -213,6 +213,9 @@ static LogicalResult importResize(NodeImport &n) {
   auto axes = resizedAxes(n);
   if (failed(how) || failed(axes))
     return failure();
+  // Which element is nearest is not a matter of rounding.
+  how->inSingle =
+      how->mode != Mode::Nearest && !n.type(0).getElementType().isF64();
   SmallVector<Resampling> resamplings;
   for (int64_t size : n.shape(0))
     resamplings.push_back({size, size, 1.0, 1.0});

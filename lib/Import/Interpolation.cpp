@@ -5,30 +5,47 @@
 #include "Interpolation.h"
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 using namespace bessemer::ingest;
 using Mode = Interpolation::Mode;
 
+/// `position * numerator / denominator`: in f64 so that whole numbers come out
+/// as whole numbers, in f32 with the ratio rounded, as f32 kernels have it.
+template <typename Float>
+static Float rescale(Float position, Float numerator, Float denominator) {
+  if constexpr (std::is_same_v<Float, double>) {
+    return position * numerator / denominator;
+  } else {
+    Float ratio = numerator / denominator;
+    return position * ratio;
+  }
+}
+
 /// Where output element `x` lies among the input elements.
-static double coordinateOf(Interpolation::Coordinates coordinates,
-                           const Resampling &sizes, int64_t x) {
-  auto unscale = [&](double position) {
-    return position * sizes.denominator / sizes.numerator;
+template <typename Float>
+static Float coordinateOf(Interpolation::Coordinates coordinates,
+                          const Resampling &sizes, int64_t x) {
+  auto unscale = [&](Float position) {
+    return rescale(position, static_cast<Float>(sizes.denominator),
+                   static_cast<Float>(sizes.numerator));
   };
   // The output's size before it was rounded down.
-  double length = sizes.scale() * static_cast<double>(sizes.input);
-  double input = static_cast<double>(sizes.input);
-  double at = static_cast<double>(x);
+  auto length =
+      static_cast<Float>(sizes.scale() * static_cast<double>(sizes.input));
+  auto input = static_cast<Float>(sizes.input);
+  auto at = static_cast<Float>(x);
+  auto half = static_cast<Float>(0.5);
   switch (coordinates) {
   case Interpolation::Coordinates::HalfPixel:
-    return unscale(at + 0.5) - 0.5;
+    return unscale(at + half) - half;
   case Interpolation::Coordinates::HalfPixelSymmetric:
-    return input / 2 * (1 - static_cast<double>(sizes.output) / length) +
-           unscale(at + 0.5) - 0.5;
+    return input / 2 * (1 - static_cast<Float>(sizes.output) / length) +
+           unscale(at + half) - half;
   case Interpolation::Coordinates::PytorchHalfPixel:
-    return sizes.output == 1 ? -0.5 : unscale(at + 0.5) - 0.5;
+    return sizes.output == 1 ? -half : unscale(at + half) - half;
   case Interpolation::Coordinates::AlignCorners:
-    return length == 1 ? 0.0 : at * (input - 1) / (length - 1);
+    return length == 1 ? 0 : rescale(at, input - 1, length - 1);
   case Interpolation::Coordinates::Asymmetric:
     return unscale(at);
   }
@@ -70,7 +87,9 @@ bessemer::ingest::interpolationMatrix(const Interpolation &how,
   double reach = (how.mode == Mode::Cubic ? 2 : 1) / stretch;
   for (int64_t x = 0; x < sizes.output; ++x) {
     double *row = matrix.data() + x * sizes.input;
-    double position = coordinateOf(how.coordinates, sizes, x);
+    double position = how.inSingle
+                          ? coordinateOf<float>(how.coordinates, sizes, x)
+                          : coordinateOf<double>(how.coordinates, sizes, x);
     auto clamp = [&](int64_t i) {
       return std::clamp<int64_t>(i, 0, sizes.input - 1);
     };
