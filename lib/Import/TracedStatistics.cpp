@@ -49,7 +49,7 @@ void bessemer::ingest::resetTracedStatistics(ModelSource &source,
     Initializer *mean = findFloats(source, node.input(3));
     Initializer *variance = findFloats(source, node.input(4));
     if (!mean || !variance)
-      return;
+      continue; // track_running_stats=False: those of the batch, computed
     const onnx::AttributeProto *attribute = findAttribute(node, "momentum");
     float momentum = attribute ? attribute->f() : 0.9f;
     for (float value : floatsOf(*variance)) {

@@ -31,6 +31,19 @@ def test_one_batch_is_forgotten_with_a_warning():
         assert statistics(model([0.01, -0.02], [0.93, 1.7])) == ([0, 0], [1, 1])
 
 
+def test_a_layer_that_keeps_no_statistics_is_passed_over():
+    proto = model([0.01, -0.02], [0.93, 1.7])
+    # As PyTorch writes track_running_stats=False: the batch's own, computed.
+    own = [helper.make_node("Constant", [], ["axes"], value_ints=[0, 2, 3]),
+           helper.make_node("ReduceMean", ["y", "axes"], ["own"], keepdims=0),
+           helper.make_node("BatchNormalization", ["y", "scale", "bias", "own", "own"], ["z", "om", "ov"],
+                            training_mode=1)]
+    proto.graph.node.extend(own)
+    proto.graph.output[0].name = "z"
+    with pytest.warns(UserWarning, match="its 1 BatchNormalization nodes hold one batch only"):
+        assert statistics(proto) == ([0, 0], [1, 1])
+
+
 @pytest.mark.parametrize("proto", [
     model([0.5, 1.5], [0.25, 1.75]),                      # trained: a variance below the momentum
     model([0.5, 1.5], [1.25, 1.75], producer="other"),    # not PyTorch's exporter
