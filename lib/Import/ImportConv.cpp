@@ -142,9 +142,6 @@ static LogicalResult importConvTranspose(NodeImport &n) {
 template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
   if (failed(requireSpatial(n)))
     return failure();
-  if (n.isOutputUsed(1))
-    return n.fail("its indices are used by the graph; expected only the first "
-                  "output to be used");
   auto kernel = intsAttribute(n.node, "kernel_shape", {});
   auto w = readWindows(n, kernel, intAttribute(n.node, "ceil_mode", 0) != 0);
   if (failed(w) || failed(requireInputInWindows(n, *w)))
@@ -154,16 +151,25 @@ template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
       kind == graph::PoolKind::Average &&
       intAttribute(n.node, "count_include_pad", 0) != 0 &&
       llvm::any_of(w->pads(), [](int64_t pad) { return pad != 0; });
+  Value result;
   if (n.rank(0) == 5) {
-    n.setResult(buildVolumePool(n, *w, kind, countsPad));
-    return success();
+    result = buildVolumePool(n, *w, kind, countsPad);
+  } else {
+    Windows plane = *w;
+    plane.makePlanar();
+    result = graph::PoolOp::create(
+        n.builder, n.loc, resultType(n, plane, n.shape(0)[1]), kind,
+        to2D(n, n.value(0)), plane.kernel, plane.strides, plane.pads(),
+        plane.dilations, countsPad);
+    result = from2D(n, result);
   }
-  w->makePlanar();
-  Value result =
-      graph::PoolOp::create(n.builder, n.loc, resultType(n, *w, n.shape(0)[1]),
-                            kind, to2D(n, n.value(0)), w->kernel, w->strides,
-                            w->pads(), w->dilations, countsPad);
-  n.setResult(from2D(n, result));
+  n.setResult(result);
+  if (n.isOutputUsed(1)) {
+    auto indices = buildPoolIndices(n, *w, result);
+    if (failed(indices))
+      return failure();
+    n.setResults({result, *indices});
+  }
   return success();
 }
 

@@ -51,6 +51,10 @@ buildVolumeConvTranspose(NodeImport &n, const Windows &w, int64_t groups);
 mlir::Value buildVolumePool(NodeImport &n, const Windows &w,
                             graph::PoolKind kind, bool countsPad);
 
+/// Where the maxima of a pool's windows lie in its input, flattened.
+llvm::FailureOr<mlir::Value> buildPoolIndices(NodeImport &n, const Windows &w,
+                                              mlir::Value maxima);
+
 } // namespace bessemer::ingest
 
 #endif // BESSEMER_LIB_IMPORT_WINDOWS_H

@@ -53,6 +53,33 @@ def test_run_node(op, attributes, shapes):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("attributes,shape", [
+    ({"kernel_shape": [2, 2], "strides": [2, 2]}, (2, 3, 7, 6)),
+    ({"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "dilations": [1, 2]}, (2, 3, 7, 6)),
+    ({"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}, (1, 2, 6, 8)),
+    ({"kernel_shape": [1, 1]}, (2, 3, 4, 5)),
+    ({"kernel_shape": [3], "pads": [1, 1], "strides": [2]}, (2, 3, 9)),
+    ({"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [1, 1, 0, 0, 1, 1]}, (2, 3, 5, 6, 4)),
+])
+def test_pool_indices(attributes, shape):
+    """Small integers, so that maxima repeat: the first counts, as in PyTorch."""
+    x = np.random.default_rng(3).integers(-3, 0, shape).astype(np.float32)
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], **attributes)
+    maxima, indices = backend.run_node(node, [x])
+    rank = len(shape) - 2
+    kernel, ones = attributes["kernel_shape"], [1] * rank
+    strides, dilations = attributes.get("strides", ones), attributes.get("dilations", ones)
+    pads = attributes.get("pads", [0] * (2 * rank))
+    assert indices.dtype == np.int64 and indices.shape == maxima.shape
+    for at in np.ndindex(*maxima.shape):  # by definition
+        best, where = -np.inf, None
+        for offset in np.ndindex(*kernel):
+            place = tuple(a * s + o * d - p for a, s, o, d, p in zip(at[2:], strides, offset, dilations, pads))
+            if all(0 <= p < size for p, size in zip(place, shape[2:])) and x[at[:2] + place] > best:
+                best, where = x[at[:2] + place], at[:2] + place
+        assert maxima[at] == best and indices[at] == np.ravel_multi_index(where, shape)
+
+
 def test_compatibility():
     model = make_model([helper.make_node("Det", ["x"], ["y"])], [("x", "f", [2, 2])], [("y", "f", [])])
     assert not backend.is_compatible(model)

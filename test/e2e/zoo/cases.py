@@ -164,6 +164,7 @@ CASES = {
     "bags_max": (lambda: o.Bags("max"), {"ids": tokens(10, vocabulary=30), "offsets": offsets},
                  ("cross_entropy", classes(3, 4))),
     "experts": (lambda: o.Experts(), {"x": numbers(5, 6)}, ("cross_entropy", classes(3, 5))),
+    "unpool": (lambda: c.Unpool(), {"x": numbers(2, 2, 8, 6)}, ("cross_entropy", classes(3, 2, 8, 6))),
     "volume": (lambda: c.Volume(), {"x": numbers(2, 2, 4, 6, 5)}, ("cross_entropy", classes(5, 2))),
     "volume_legacy": (lambda: c.Volume(), {"x": numbers(2, 2, 4, 6, 5)}, ("cross_entropy", classes(5, 2)),
                       {"legacy": True}),

@@ -246,6 +246,19 @@ class PixelShuffleNet(nn.Module):
         return self.net(x)
 
 
+class Unpool(nn.Module):
+    """Up again to where the maxima were, as SegNet does."""
+
+    def __init__(self, c=4):
+        super().__init__()
+        self.enter, self.inner = nn.Conv2d(2, c, 3, padding=1), nn.Conv2d(c, c, 3, padding=1)
+        self.out = nn.Conv2d(c, 3, 3, padding=1)
+
+    def forward(self, x):
+        x, places = F.max_pool2d(F.relu(self.enter(x)), 2, return_indices=True)
+        return self.out(F.max_unpool2d(F.relu(self.inner(x)), places, 2))
+
+
 class Volume(nn.Module):
     """Three spatial dimensions, down and up again."""
 

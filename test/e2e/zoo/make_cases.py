@@ -32,7 +32,7 @@ GOLDENS = ["gpt2", "masked_fill_dynamic", "llama_legacy", "bert", "padded_attent
            "t5", "convnext", "unet_bilinear", "group_norm", "tcn", "pointnet", "dlrm_mean", "dlrm_legacy",
            "two_tower", "two_tower_legacy", "sine_encoder_legacy", "saturated", "neural_operator", "lstm_deep",
            "lstm_lm", "gru", "rnn_tanh", "cell_loop", "padded_embedding", "straight_through", "bags_sum_legacy",
-           "bags_mean", "bags_max", "experts", "volume"]
+           "bags_mean", "bags_max", "experts", "unpool", "volume"]
 SAMPLED = 16
 KINDS = ["start", "sgd", "adamw", "noise/sgd", "noise/adamw"]
 OPTIMIZERS = {"sgd": {"kind": "sgd", "lr": 0.02, "momentum": 0.9},
