@@ -214,7 +214,7 @@ static LogicalResult importGatherElements(NodeImport &n) {
 }
 
 /// What a scatter does with the data where updates come.
-enum class Scatter { Replace, Add };
+enum class Scatter { Replace, Add, Mean, MeanWithData };
 
 static FailureOr<Scatter> scatterKind(NodeImport &n) {
   if (failed(n.requireFloat(0)) || failed(n.requireSameType(0, 2)))
@@ -223,6 +223,14 @@ static FailureOr<Scatter> scatterKind(NodeImport &n) {
   if (reduction != "add" && reduction != "none")
     return n.fail("expected reduction 'add' or 'none', got '" + reduction +
                   "'");
+  // ONNX has no mean: PyTorch's exporter writes it as if the last update of an
+  // element replaced the others.
+  if (reduction == "none" && n.origin.torchOp == "aten.scatter_reduce.two" &&
+      llvm::is_contained(n.origin.torchArguments, "mean"))
+    return StringRef(n.origin.torchArguments.back())
+                   .contains("include_self: False")
+               ? Scatter::Mean
+               : Scatter::MeanWithData;
   return reduction == "add" ? Scatter::Add : Scatter::Replace;
 }
 
@@ -231,14 +239,24 @@ static FailureOr<Scatter> scatterKind(NodeImport &n) {
 static Value scatterInto(NodeImport &n, Scatter kind, Value data, Value updates,
                          llvm::function_ref<Value(Value)> scatter) {
   Value sums = scatter(updates);
-  if (kind == Scatter::Replace) {
-    Value count = scatter(n.splatLike(updates, 1));
-    Value isReplaced =
-        arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::OGT,
-                              count, n.splatLike(count, 0));
-    return arith::SelectOp::create(n.builder, n.loc, isReplaced, sums, data);
+  if (kind == Scatter::Add)
+    return arith::AddFOp::create(n.builder, n.loc, data, sums);
+  Value count = scatter(n.splatLike(updates, 1));
+  if (kind == Scatter::MeanWithData) {
+    Value total = arith::AddFOp::create(n.builder, n.loc, data, sums);
+    count =
+        arith::AddFOp::create(n.builder, n.loc, count, n.splatLike(count, 1));
+    return arith::DivFOp::create(n.builder, n.loc, total, count);
   }
-  return arith::AddFOp::create(n.builder, n.loc, data, sums);
+  if (kind == Scatter::Mean)
+    sums =
+        arith::DivFOp::create(n.builder, n.loc, sums,
+                              arith::MaximumFOp::create(n.builder, n.loc, count,
+                                                        n.splatLike(count, 1)));
+  Value isReplaced =
+      arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::OGT, count,
+                            n.splatLike(count, 0));
+  return arith::SelectOp::create(n.builder, n.loc, isReplaced, sums, data);
 }
 
 static LogicalResult importScatterElements(NodeImport &n) {

@@ -34,13 +34,14 @@ static void parseStackTrace(StringRef trace, NodeOrigin &origin) {
 /// The op and the positional arguments of PyTorch's own node, which reads
 /// `%y : [...] = call_function[target=torch.ops.aten.op](args = (%x, 0), kwargs
 /// = {})`. Arguments that are lists stay in pieces: none of the ops that are
-/// asked for has any.
+/// asked for has any. The keyword arguments of a scatter are one text at the
+/// end.
 static void parseTorchNode(StringRef text, NodeOrigin &origin) {
   auto [before, call] = text.split("call_function[target=torch.ops.");
   auto [op, rest] = call.split("](args = (");
   auto [arguments, after] = rest.split("), kwargs");
   if (op != "aten.embedding.default" && op != "aten.detach.default" &&
-      op != "aten.embedding_bag.padding_idx")
+      op != "aten.embedding_bag.padding_idx" && op != "aten.scatter_reduce.two")
     return;
   origin.torchOp = op.str();
   while (!arguments.empty()) {
@@ -48,6 +49,8 @@ static void parseTorchNode(StringRef text, NodeOrigin &origin) {
     origin.torchArguments.push_back(argument.trim().str());
     arguments = others;
   }
+  if (op == "aten.scatter_reduce.two")
+    origin.torchArguments.push_back(after.trim().str());
 }
 
 /// The first output that has a name; every node that matters has one.

@@ -170,5 +170,7 @@ CASES = {
                       {"legacy": True}),
     "weight_norm": (lambda: o.WeightNormMlp(), {"x": numbers(6, 8)}, ("cross_entropy", classes(4, 6))),
     "graph_convolution": (lambda: o.GraphConvolution(), {"x": numbers(12, 7)}, ("cross_entropy", classes(3, 12))),
+    "mean_of_neighbours": (lambda: o.MeanOfNeighbours(), {"x": numbers(10, 5), "edges": classes(10, 2, 24)},
+                           ("cross_entropy", classes(4, 10))),
     "neural_operator": (lambda: o.NeuralOperator(), {"x": numbers(5, 6)}, ("cross_entropy", classes(4, 5))),
 }

@@ -32,7 +32,7 @@ GOLDENS = ["gpt2", "masked_fill_dynamic", "llama_legacy", "bert", "padded_attent
            "t5", "convnext", "unet_bilinear", "group_norm", "tcn", "pointnet", "dlrm_mean", "dlrm_legacy",
            "two_tower", "two_tower_legacy", "sine_encoder_legacy", "saturated", "neural_operator", "lstm_deep",
            "lstm_lm", "gru", "rnn_tanh", "cell_loop", "padded_embedding", "straight_through", "bags_sum_legacy",
-           "bags_mean", "bags_max", "experts", "unpool", "volume"]
+           "bags_mean", "bags_max", "experts", "mean_of_neighbours", "unpool", "volume"]
 SAMPLED = 16
 KINDS = ["start", "sgd", "adamw", "noise/sgd", "noise/adamw"]
 OPTIMIZERS = {"sgd": {"kind": "sgd", "lr": 0.02, "momentum": 0.9},
@@ -111,7 +111,7 @@ def strip(proto):
     def strip_nodes(nodes):
         for node in nodes:
             kept = [p.value for p in node.metadata_props if p.key == "pkg.torch.onnx.fx_node"
-                    and any(op in p.value for op in ("aten.embedding", "aten.detach"))]
+                    and any(op in p.value for op in ("aten.embedding", "aten.detach", "aten.scatter_reduce"))]
             del node.metadata_props[:]
             for value in kept:
                 node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=value)

@@ -271,3 +271,18 @@ class Experts(nn.Module):
         best, index = scores.topk(2, -1)
         mix = torch.zeros_like(scores).scatter(1, index, best / best.sum(-1, keepdim=True))
         return self.out(torch.relu(torch.einsum("be,bi,eio->bo", mix, x, self.w)))
+
+
+class MeanOfNeighbours(nn.Module):
+    """GraphSAGE: nodes average over the edges that arrive, with and without themselves."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter, self.inner, self.out = nn.Linear(5, 8), nn.Linear(8, 8), nn.Linear(8, 4)
+
+    def forward(self, x, edges):
+        for layer, include in ((self.enter, False), (self.inner, True)):
+            h = layer(x)
+            target = edges[1][:, None].expand(-1, h.shape[1])
+            x = torch.tanh(h.scatter_reduce(0, target, h[edges[0]], "mean", include_self=include))
+        return self.out(x)
