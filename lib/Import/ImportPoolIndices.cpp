@@ -8,8 +8,9 @@ using namespace bessemer;
 using namespace bessemer::ingest;
 using namespace mlir;
 
-/// Every element of a window takes a few ops.
+/// Every element of a window takes a few ops, and a position in every window.
 static constexpr int64_t largestWindow = 256;
+static constexpr int64_t mostPositions = 1 << 24;
 
 /// A constant [1, 1, output...].
 static Value constantOf(NodeImport &n, std::vector<int64_t> elements,
@@ -43,6 +44,7 @@ static Value elementsAt(NodeImport &n, const Windows &w,
 FailureOr<Value> ingest::buildPoolIndices(NodeImport &n, const Windows &w,
                                           Value maxima) {
   size_t spatial = w.input.size();
+  int64_t planes = n.shape(0)[0] * n.shape(0)[1];
   int64_t plane = 1, window = 1, outputs = 1;
   for (size_t i = 0; i < spatial; ++i) {
     plane *= w.input[i];
@@ -52,6 +54,10 @@ FailureOr<Value> ingest::buildPoolIndices(NodeImport &n, const Windows &w,
                     "most " +
                     Twine(largestWindow) + " elements then");
   }
+  if (outputs > mostPositions / window || planes > mostPositions)
+    return n.fail("its indices are used by the graph; expected at most " +
+                  Twine(mostPositions) +
+                  " planes, and elements in all windows of a plane, then");
   if (intAttribute(n.node, "storage_order", 0) != 0)
     return n.fail("its indices are used by the graph; expected storage_order "
                   "0 then");
@@ -95,7 +101,6 @@ FailureOr<Value> ingest::buildPoolIndices(NodeImport &n, const Windows &w,
             : here;
   }
   // The indices count through all planes.
-  int64_t planes = n.shape(0)[0] * n.shape(0)[1];
   std::vector<int64_t> starts(planes);
   for (int64_t i = 0; i < planes; ++i)
     starts[i] = i * plane;
