@@ -6,7 +6,6 @@ include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-link_directories(${LLVM_LIBRARY_DIRS})
 
 # Upstream headers that nearly every file reads, compiled once. Ours are left
 # out, so that a changed dialect does not recompile them.
