@@ -2,6 +2,7 @@
 """The examples of plugins, built outside of the tree against an installed
 Bessemer: a pass and an op of their own."""
 
+import functools
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import pytest
 import bessemer
 from models import make_model
 from onnx import helper
+from sanitizers import SANITIZED
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("BESSEMER_BUILD", os.path.join(ROOT, "build")))
@@ -27,9 +29,17 @@ def run(*command, cwd=None):
     return result.stdout
 
 
+@functools.cache
+def compiler():
+    """What built Bessemer: GCC's code does not fit to Clang's."""
+    with open(os.path.join(BUILD, "CMakeCache.txt")) as file:
+        return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", file.read(), re.MULTILINE)[1]
+
+
 def build(source, folder, prefix):
     launcher = shutil.which("ccache")
     run("cmake", "-G", "Ninja", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DLIT={LIT}",
+        f"-DCMAKE_CXX_COMPILER={compiler()}",
         *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"] if launcher else []))
     run("ninja", "-C", folder)
 
@@ -71,6 +81,15 @@ def test_the_plugin_passes_its_own_tests(plugin, name):
 def test_a_plugin_builds_against_the_build_tree(tmp_path):
     build(os.path.join(ROOT, "examples", "plugin-pass"), tmp_path, BUILD)
     assert (tmp_path / "sink_scale.so").exists()
+
+
+@pytest.mark.skipif(not SANITIZED, reason="needs a Bessemer by Clang")
+def test_a_plugin_by_gcc_is_refused_where_it_would_not_fit(prefix, tmp_path):
+    result = subprocess.run(["cmake", "-S", os.path.join(ROOT, "examples", "plugin-pass"), "-B", tmp_path,
+                             f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_COMPILER=g++"],
+                            capture_output=True, text=True)
+    assert result.returncode != 0
+    assert "was built by Clang, so its plugins must be, too" in " ".join(result.stderr.split())
 
 
 def test_the_page_leads_to_a_pass(prefix, tmp_path):
