@@ -34,8 +34,6 @@ python=${PYTHON:-.venv/bin/python}
 # marked as free looks free. Objects that live as long as the process leak.
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_container_overflow=0:allow_user_poisoning=0:detect_leaks=0
 export UBSAN_OPTIONS=print_stacktrace=1
-# The sanitizers' library must be there before libstdc++, which libFuzzer's main puts first.
-runtime=$(clang++-22 -print-file-name=libclang_rt.asan-x86_64.so)
 failed=0
 for harness in "${harnesses[@]}"; do
   corpus=$build/corpus/$harness crashes=$build/crashes/$harness
@@ -43,7 +41,7 @@ for harness in "${harnesses[@]}"; do
   regressions=test/fuzz/regressions/$harness
   [ -d "$regressions" ] || regressions=
   echo "$harness: $seconds s"
-  LD_PRELOAD=$runtime "$build/fuzz/fuzz_$harness" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=3000 -max_len=65536 \
+  "$build/fuzz/fuzz_$harness" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=3000 -max_len=65536 \
     -artifact_prefix="$crashes/" -print_final_stats=1 -verbosity=0 \
     "$corpus" "$build/seeds/$harness" $regressions || failed=1
 done
