@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 from models import Recorded
+from sanitizers import SLOWDOWN
 
 GOLDENS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
 
@@ -60,5 +61,5 @@ def cli():
 
     def run(*arguments, **options):
         return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=options.pop("timeout", 120), **options)
+                              timeout=SLOWDOWN * options.pop("timeout", 120), **options)
     return run

@@ -16,6 +16,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from sanitizers import SANITIZED
 
 INPUT, USAGE = 1, 2
 ROWS = 40
@@ -263,7 +264,7 @@ def limit_files(size):
     return prepare
 
 
-@pytest.mark.skipif("BESSEMER_SANITIZED" in os.environ, reason="LLVM's OpenMP starts with a file of its own")
+@pytest.mark.skipif(SANITIZED, reason="LLVM's OpenMP starts with a file of its own")
 def test_a_full_disk_keeps_the_checkpoint(cli, program, data, tmp_path):
     run = tmp_path / "run"
     train = ["train", program, "--data", data, "--checkpoint-dir", run]

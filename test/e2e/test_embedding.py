@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import pytest
+from sanitizers import SANITIZED
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # bessemer.h, README and the brief of an embedded runtime: less than 2 MB without symbols.
@@ -50,7 +51,9 @@ def losses(output):
     return [float(number) for number in re.findall(r"step \d+: \S+ (\S+)", output)]
 
 
-@pytest.mark.parametrize("options", [[], ["-DSTATIC=ON"]], ids=["shared", "static"])
+@pytest.mark.parametrize("options", [
+    [], pytest.param(["-DSTATIC=ON"], marks=pytest.mark.skipif(SANITIZED, reason="the archive needs the sanitizers")),
+], ids=["shared", "static"])
 def test_c_example_trains(prefix, artifact, tmp_path, options):
     program = build_example("c", prefix, tmp_path, *options)
     found = losses(run(program, artifact, 20, 0.1, 2))
@@ -107,6 +110,7 @@ def test_library_exports_the_c_api_alone(prefix):
         assert part not in dynamic
 
 
+@pytest.mark.skipif(SANITIZED, reason="instrumented code is larger")
 def test_library_is_small(prefix, tmp_path):
     stripped = tmp_path / "stripped.so"
     run("strip", "-o", stripped, prefix / "lib" / "libbessemer_runtime.so")
