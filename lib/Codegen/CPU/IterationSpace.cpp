@@ -252,8 +252,14 @@ int64_t IterationSpace::size(ArrayRef<int64_t> dims) const {
 }
 
 int64_t IterationSpace::pickVectorDim(bool amongReduced) const {
+  // Two or three elements are no vector, where another dimension has more.
+  constexpr int64_t shortest = 4;
+  SmallVector<int64_t> candidates = dims(amongReduced);
+  auto isShort = [&](int64_t dim) { return bounds[dim] < shortest; };
+  if (!llvm::all_of(candidates, isShort))
+    llvm::erase_if(candidates, isShort);
   int64_t best = -1, bestScore = -1;
-  for (int64_t dim : dims(amongReduced)) {
+  for (int64_t dim : candidates) {
     // A gathered access costs as much as many contiguous ones; a scattered one
     // more.
     int64_t score = 0;

@@ -2,9 +2,11 @@
 //
 // kern.map against loops.
 
+#include "Codegen/CPU/IterationSpace.h"
 #include "KernelTest.h"
 #include "llvm/Support/FormatVariadic.h"
 
+using namespace bessemer;
 using namespace bessemer::test;
 using llvm::formatv;
 
@@ -80,6 +82,28 @@ TEST(Map, Transposes) {
         ASSERT_EQ(v->as<float>()[i * 33 + j], -u[i * 33 + j]);
         ASSERT_EQ(w->as<float>()[j * 19 + i], u[i * 33 + j]);
       }
+  }
+}
+
+// As a transposed convolution's tiles: vectors run along the dimension of 9,
+// not along that of 2, whose stores are contiguous.
+TEST(Map, InterleavesPairs) {
+  KernelSet set;
+  set.add("(%x: tensor<2x5x9xf32>)", R"(
+    %y = kern.map(%x) bounds = [5, 9, 2] maps = [affine_map<(d0, d1, d2) -> (d2, d0, d1)>,
+        affine_map<(d0, d1, d2) -> (d0, d1, d2)>] {
+    ^bb0(%a: f32):
+      kern.yield %a : f32
+    } : (tensor<2x5x9xf32>) -> tensor<5x9x2xf32>)");
+  EXPECT_EQ(cpu::IterationSpace::get(set.getOp(0)).pickVectorDim(false), 0);
+  for (const auto &target : getRunnableTargets()) {
+    set.compile(target);
+    auto x = randomFloats(2 * 5 * 9, 6);
+    BufferPtr y = makeFloats(x.size());
+    set.run(0, {makeBuffer(x)}, {y});
+    for (int i = 0; i < 45; ++i)
+      for (int j = 0; j < 2; ++j)
+        ASSERT_EQ(y->as<float>()[i * 2 + j], x[j * 45 + i]);
   }
 }
 
