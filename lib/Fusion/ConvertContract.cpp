@@ -44,10 +44,12 @@ static bool isInPlace(RankedTensorType type, ArrayRef<int64_t> order) {
   return true;
 }
 
-/// Whether the innermost dimension of size above 1 is one of `dims`.
+/// Whether the innermost dimension whose runs are worth to be kept is one of
+/// `dims`.
 static bool isInnermost(RankedTensorType type, ArrayRef<int64_t> dims) {
+  constexpr int64_t shortest = 4;
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
-    if (type.getDimSize(dim) != 1)
+    if (type.getDimSize(dim) >= shortest)
       return llvm::is_contained(dims, dim);
   return false;
 }

@@ -130,6 +130,18 @@ func.func @contract_copied(%p: tensor<2x3x5x4xf32>, %v: tensor<2x6x3x4xf32>) -> 
 
 // -----
 
+// Runs of two elements are not worth it: those of the dimension before are kept.
+// CHECK-LABEL: func.func @contract_copied_short
+func.func @contract_copied_short(%w: tensor<5x6x2xf32>, %dy: tensor<3x6x7x2xf32>) -> tensor<5x3x7xf32> {
+  // CHECK: kern.map(%arg1) bounds = [6, 2, 3, 7]
+  // CHECK: kern.gemm %{{.*}}, %{{.*}} maps
+  // CHECK: (tensor<5x12xf32>, tensor<12x21xf32>) -> tensor<5x21xf32>
+  %0 = graph.contract %w, %dy batch = [] x [] contract = [1, 2] x [1, 3] : (tensor<5x6x2xf32>, tensor<3x6x7x2xf32>) -> tensor<5x3x7xf32>
+  return %0 : tensor<5x3x7xf32>
+}
+
+// -----
+
 // Batched; the batch of the left operand is inside, so it is transposed. A
 // product of a vector has m = 1.
 // CHECK-LABEL: func.func @contract_batched
