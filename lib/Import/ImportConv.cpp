@@ -89,6 +89,41 @@ static LogicalResult importConv(NodeImport &n) {
   return success();
 }
 
+/// Whether the windows of a transposed convolution lie side by side.
+static bool isTiling(const Windows &w) {
+  auto isOne = [](int64_t size) { return size == 1; };
+  auto isZero = [](int64_t pad) { return pad == 0; };
+  // One element is a convolution as well, and stays one.
+  if (w.kernel != w.strides || llvm::all_of(w.kernel, isOne) ||
+      !llvm::all_of(w.dilations, isOne) || !llvm::all_of(w.pads(), isZero))
+    return false;
+  for (auto [input, stride, output] :
+       llvm::zip_equal(w.input, w.strides, w.output))
+    if (output != input * stride)
+      return false;
+  return true;
+}
+
+/// Every element of the result is one dot product over the channels, so
+/// together they are a product of matrices. It sums as PyTorch does, one
+/// channel after the other, where the library adds sums of 16 channels.
+static Value buildTilingConvTranspose(NodeImport &n, const Windows &w) {
+  using Dims = ArrayRef<int64_t>;
+  // [C, M, K...] and [N, C, D...] give [M, K..., N, D...]: the copies before
+  // and after it then have runs of the image's rows.
+  Value product = graph::ContractOp::create(
+      n.builder, n.loc, n.value(1), n.value(0), /*lhs_batch=*/Dims{},
+      /*rhs_batch=*/Dims{}, /*lhs_contract=*/Dims{0}, /*rhs_contract=*/Dims{1});
+  int64_t spatial = n.rank(0) - 2;
+  SmallVector<int64_t> permutation = {spatial + 1, 0}; // [N, M, D, K, ...]
+  SmallVector<int64_t> shape = {n.shape(0)[0], n.shape(1)[1]};
+  for (int64_t i = 0; i < spatial; ++i) {
+    permutation.append({spatial + 2 + i, 1 + i});
+    shape.push_back(w.output[i]);
+  }
+  return n.reshape(n.transpose(product, permutation), shape);
+}
+
 static LogicalResult importConvTranspose(NodeImport &n) {
   if (failed(requireSpatial(n)) || failed(n.requireSameType(0, 1)))
     return failure();
@@ -108,12 +143,16 @@ static LogicalResult importConvTranspose(NodeImport &n) {
   if (failed(w))
     return failure();
   int64_t filters = n.shape(1)[1] * groups;
-  w->makePlanar();
+  bool tiling = groups == 1 && isTiling(*w);
+  if (!tiling)
+    w->makePlanar();
   RankedTensorType type = resultType(n, *w, filters);
   if (failed(n.requireSizes(type.getShape())))
     return failure();
   Value result;
-  if (n.rank(0) == 5) {
+  if (tiling) {
+    result = buildTilingConvTranspose(n, *w);
+  } else if (n.rank(0) == 5) {
     auto volume = buildVolumeConvTranspose(n, *w, groups);
     if (failed(volume))
       return failure();
@@ -135,7 +174,7 @@ static LogicalResult importConvTranspose(NodeImport &n) {
     Value bias = graph::buildBroadcast(n.builder, n.loc, n.value(2), type, {1});
     result = arith::AddFOp::create(n.builder, n.loc, result, bias);
   }
-  n.setResult(from2D(n, result));
+  n.setResult(tiling ? result : from2D(n, result));
   return success();
 }
 

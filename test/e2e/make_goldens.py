@@ -95,7 +95,7 @@ class Blocks(nn.Module):
         super().__init__()
         self.first = nn.Conv2d(16, 32, 3, padding=1)
         self.grouped = nn.Conv2d(32, 32, 3, padding=1, groups=2)
-        self.up = nn.ConvTranspose2d(32, 16, 2, stride=2)
+        self.up = nn.ConvTranspose2d(32, 16, 3, stride=2, padding=1, output_padding=1)
         self.shared = nn.Conv2d(16, 16, 3, padding=1, bias=False)
         self.frozen = nn.Conv2d(16, 16, 1).requires_grad_(False)
         self.fc = nn.Linear(16, 5)
