@@ -138,5 +138,5 @@ TEST(Recipe, NamesTheNearestKey) {
 TEST(Recipe, ADirectoryIsNoRecipe) {
   Arguments arguments;
   EXPECT_EQ(applyRecipe("/tmp", compileCommand(), arguments).message(),
-            "/tmp: cannot read the recipe: expected a regular file");
+            "/tmp: expected a regular file, got a directory");
 }
