@@ -367,9 +367,9 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
     json object = json::parse(text);
     if (!object.is_object())
       throw RecipeError{"expected the options as a JSON object"};
-    if (object.contains("origins")) {
-      origins = object["origins"];
-      object.erase("origins");
+    if (object.contains("@origins")) {
+      origins = object["@origins"];
+      object.erase("@origins");
     }
     parse(object, options);
     // Without a loss nothing is trained; what says how would be lost.

@@ -71,7 +71,7 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
     values = {} if recipe is None else json.loads(_core.read_recipe(_arguments.path("recipe", recipe)))
     given = {key: value for key, value in options.items() if value is not None}
     # Where the recipe says what is left of it, for errors.
-    origins = {key: place for key, place in values.pop("origins", {}).items() if key.split(".")[0] not in given}
+    origins = {key: place for key, place in values.pop("@origins", {}).items() if key.split(".")[0] not in given}
     values.update(given)
     data = None
     if isinstance(model, (str, os.PathLike)):
@@ -83,7 +83,7 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
     else:
         raise Error("model: expected a path, bytes or an onnx.ModelProto, "
                     f"got {type(model).__name__}")
-    answer = _answer(_call(_core.compile, _options({**values, "origins": origins}), data))
+    answer = _answer(_call(_core.compile, _options({**values, "@origins": origins}), data))
     name = os.fspath(model) if data is None else "<model>"
     return Program(_core.Program.from_bytes(answer.artifact, name))
 

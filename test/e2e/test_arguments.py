@@ -132,6 +132,12 @@ def test_paths(case, session, tmp_path, value):
         bessemer.compile(value)
 
 
+@pytest.mark.parametrize("name", ["batchsize", "origins"])
+def test_unknown_options(case, name):
+    with pytest.raises(bessemer.Error, match=f"^option '{name}' is unknown, expected one of accumulate, "):
+        bessemer.compile(case.model, **{name: {}})
+
+
 def test_programs_from_bytes(case, session, tmp_path):
     session.program.save(tmp_path / "m.bsm")
     content = (tmp_path / "m.bsm").read_bytes()

@@ -190,7 +190,7 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
       optimizer["kind"] = "sgd";
     options["optimizer"] = std::move(optimizer);
   }
-  options["origins"] = std::move(origins);
+  options["@origins"] = std::move(origins);
   return options;
 }
 
