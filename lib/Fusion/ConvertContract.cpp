@@ -45,7 +45,8 @@ static bool isInPlace(RankedTensorType type, ArrayRef<int64_t> order) {
 }
 
 /// Whether the innermost dimension whose runs are worth to be kept is one of
-/// `dims`.
+/// `dims`: runs that a vector of the generated copy can go along
+/// (IterationSpace::pickVectorDim).
 static bool isInnermost(RankedTensorType type, ArrayRef<int64_t> dims) {
   constexpr int64_t shortest = 4;
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
@@ -56,8 +57,8 @@ static bool isInnermost(RankedTensorType type, ArrayRef<int64_t> dims) {
 
 /// Chooses the view of an operand; `preferContractFirst` is the form that needs
 /// no transpose flag. An operand that must be copied keeps its innermost
-/// dimension, so that runs are copied, and products that contract it in both
-/// ways share the copy.
+/// dimension with runs that are worth it, so that these are copied, and
+/// products that contract it in both ways share the copy.
 static MatrixView chooseView(RankedTensorType type, ArrayRef<int64_t> batch,
                              ArrayRef<int64_t> free, ArrayRef<int64_t> contract,
                              bool preferContractFirst) {

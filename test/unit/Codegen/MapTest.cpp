@@ -107,6 +107,23 @@ TEST(Map, InterleavesPairs) {
   }
 }
 
+// Four elements are the shortest vector.
+TEST(Map, VectorsHaveFourElementsOrMore) {
+  // Dimensions 0 and 1 are one, of 45 elements, in an iteration space.
+  for (auto [size, expected] : {std::pair(3, 0), std::pair(4, 1)}) {
+    KernelSet set;
+    set.add(formatv("(%x: tensor<{0}x5x9xf32>)", size), formatv(R"(
+    %y = kern.map(%x) bounds = [5, 9, {0}] maps = [affine_map<(d0, d1, d2) -> (d2, d0, d1)>,
+        affine_map<(d0, d1, d2) -> (d0, d1, d2)>] {{
+    ^bb0(%a: f32):
+      kern.yield %a : f32
+    } : (tensor<{0}x5x9xf32>) -> tensor<5x9x{0}xf32>)",
+                                                                size));
+    EXPECT_EQ(cpu::IterationSpace::get(set.getOp(0)).pickVectorDim(false),
+              expected);
+  }
+}
+
 TEST(Map, ComputesOnScalars) {
   KernelSet set;
   set.add("(%t: tensor<i64>, %n: tensor<i64>)", R"(
