@@ -363,20 +363,33 @@ void ingest::warnOfFoldedParameters(const ModelSource &source,
   // a folded copy (transposed, sliced) of one.
   if (signature.empty() || !signature.contains(": PARAMETER "))
     return;
-  std::map<std::string, const InitializerInfo *> constants;
-  for (const InitializerInfo &info : roles)
-    if (info.role == "constant" && info.shape.size() >= 2 &&
-        StringRef(info.why).starts_with("the exporter did not mark"))
-      constants[info.name] = &info;
+  std::set<std::string> weights, constants;
+  for (auto [info, initializer] : llvm::zip_equal(roles, source.initializers))
+    if (info.role == "constant" &&
+        StringRef(info.why).starts_with("the exporter did not mark")) {
+      if (info.shape.size() >= 2)
+        weights.insert(info.name);
+      if (initializer.elementCount() > 1 && !looksLikeMask(initializer) &&
+          !isWaveTable(initializer))
+        constants.insert(info.name);
+    }
   std::set<std::string> lost;
   for (const onnx::NodeProto &node : normalized.model.graph().node())
     if (node.op_type() == "MatMul" || node.op_type() == "Gemm" ||
         node.op_type() == "Conv" || node.op_type() == "LSTM" ||
         node.op_type() == "GRU" || node.op_type() == "RNN")
       for (const std::string &input : node.input())
-        if (constants.count(input))
+        if (weights.count(input))
           lost.insert(input);
+  // Nor is what was computed of a parameter that is not there any more.
+  auto folds = signatureTargets(signature, "PARAMETER");
+  llvm::erase_if(folds, [&](const auto &name) { return names.count(name); });
+  if (!folds.empty())
+    lost.merge(constants);
   if (!lost.empty() && folded.empty())
-    warn("the exporter folded parameters into " + std::to_string(lost.size()) +
-         " constants ('" + *lost.begin() + "'): they will not be trained");
+    warn("the exporter folded " +
+         (folds.empty() ? "parameters"
+                        : std::to_string(folds.size()) + " parameters ('" +
+                              folds.front() + "')") +
+         " into constants ('" + *lost.begin() + "'): they will not be trained");
 }

@@ -88,6 +88,25 @@ def transposed(path):
          graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
 
 
+def scaled(path, scale):
+    """Scores times or plus a constant, in a model of which one parameter is not there."""
+    signature = "\n# inputs\np_a_weight: PARAMETER target='a.weight'\np_g: PARAMETER target='g'\n"
+    save(path, [helper.make_node("MatMul", ["x", "a.weight"], ["h"]), helper.make_node("Add", ["h", "view"], ["y"])],
+         {"a.weight": floats(4, 4), "view": scale}, [value("x", [4, 4])], [value("y", [4, 4])],
+         infos=[value("a.weight", [4, 4], "PARAMETER")],
+         graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
+
+
+def viewed(path):
+    """A view of the parameter g is no parameter."""
+    scaled(path, floats(1, 4))
+
+
+def masked(path):
+    """The constant has nothing to do with g, which is the same tensor as a.weight."""
+    scaled(path, np.triu(np.full((4, 4), -np.inf, np.float32), 1))
+
+
 def legacy_folded(path):
     """The older exporter names what it folds after the op."""
     save(path, [helper.make_node("Conv", ["x", "onnx::Conv_7", "onnx::Conv_8"], ["y"], name="/conv/Conv")],
@@ -159,6 +178,8 @@ MODELS = {
     "marked": marked,
     "folded": folded,
     "transposed": transposed,
+    "viewed": viewed,
+    "masked": masked,
     "legacy-folded": legacy_folded,
     "trained": trained,
     "merged": merged,
