@@ -118,13 +118,13 @@ def test_random_numbers_are_drawn_again(cli, tmp_path):
              helper.make_node("Mul", ["s", "s"], ["q"]),
              helper.make_node("ReduceMean", ["q"], ["loss"], keepdims=0)]
     random = np.random.default_rng(1)
-    weights = {"w": random.random(64, np.float32), "u": random.random((64, 256), np.float32) / 64,
-               "large": random.random((256, 1024), np.float32) / 256, "v": random.random((1024, 4), np.float32) / 1024,
+    weights = {"w": random.random(32, np.float32), "u": random.random((32, 128), np.float32) / 32,
+               "large": random.random((128, 512), np.float32) / 128, "v": random.random((512, 4), np.float32) / 512,
                "ratio": np.float32(0.3), "mode": np.bool_(True)}
-    model = make_model(nodes, [("x", "f", ["batch", 64])], [("loss", "f", [])], weights)
+    model = make_model(nodes, [("x", "f", ["batch", 32])], [("loss", "f", [])], weights)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     # The numbers before and behind every pass are equal, so those drawn twice are.
-    result = cli("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.bsm", "--loss", "output:loss", "--batch", "2048",
+    result = cli("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.bsm", "--loss", "output:loss", "--batch", "1024",
                  "--train", "w,u,large,v", "--optimizer", "sgd", "--verify-numerics")
     assert result.returncode == 0, result.stderr
     inspected = json.loads(cli("inspect", tmp_path / "m.bsm", "--json").stdout)
