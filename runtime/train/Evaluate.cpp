@@ -3,6 +3,7 @@
 #include "bessemer/runtime/Trainer.h"
 #include "train/Scalars.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace bessemer::runtime {
@@ -73,6 +74,22 @@ Expected<Evaluation> evaluate(Session &session,
   if (classifies)
     result.accuracy = correct / count;
   return result;
+}
+
+Status checkFinite(const Evaluation &result, const BoundData &data) {
+  if (std::isfinite(result.loss))
+    return {};
+  std::string where;
+  if (result.nonfiniteBatch) {
+    auto first = static_cast<int64_t>(*result.nonfiniteBatch) * data.batch();
+    int64_t last = std::min(first + data.batch(), data.rows()) - 1;
+    where = ", first in rows " + std::to_string(first) + " to " +
+            std::to_string(last) + " (from 0)";
+  }
+  return Status::invalidInput(
+      "eval: the loss is not finite" + where +
+      "; look for NaN in the data and in the weights, and for indices that the "
+      "model computes outside of their table");
 }
 
 } // namespace bessemer::runtime

@@ -162,9 +162,11 @@ Status Run::evaluateNow() {
   summary.evaluation = *result;
   bool accuracy = options.keepBest == TrainerOptions::Best::Accuracy;
   double value = accuracy ? result->accuracy.value() : result->loss;
-  // Nothing is better than a NaN, so one must never become the best.
+  if (Status finite = runtime::checkFinite(*result, *evalData); !finite.ok())
+    return Status::invalidInput("step " + std::to_string(state.step) + ": " +
+                                finite.message());
   bool best =
-      options.keepBest != TrainerOptions::Best::None && std::isfinite(value) &&
+      options.keepBest != TrainerOptions::Best::None &&
       (!state.best || (accuracy ? value > *state.best : value < *state.best));
   uint64_t epoch = state.cursor.epoch + 1;
   if (log)

@@ -141,6 +141,18 @@ def test_an_evaluation_that_is_not_finite_is_none(cli, files, tmp_path, flags):
     expect(cli("eval", files / "m.bsm", "--data", tmp_path / "n.npz", *flags), INPUT, "first in rows 18 to 19 (from 0)")
 
 
+def test_an_evaluation_that_is_not_finite_ends_the_training(cli, files, tmp_path):
+    with np.load(files / "d.npz") as data:
+        x, labels = data["x"].copy(), data["labels"]
+    x[14, 0, 0] = np.nan
+    np.savez(tmp_path / "n.npz", x=x, labels=labels)
+    # An epoch of 20 rows has 3 batches of 6.
+    result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--eval-data", tmp_path / "n.npz", "--epochs", 2,
+                 "--checkpoint-dir", tmp_path / "run", "--checkpoint-every", 2)
+    expect(result, INPUT, "step 3: eval: the loss is not finite, first in rows 12 to 17 (from 0); look for NaN in the data")
+    assert "nan" not in result.stdout and '"step": 2,' in (tmp_path / "run/last/trainer.json").read_text()
+
+
 @pytest.mark.parametrize("flags,parts", [
     (["--loss", "mse"], ["--loss", "cross_entropy", "mse"]),
     (["--optimizer", "sgd"], ["--optimizer", "adamw", "sgd"]),

@@ -5,8 +5,6 @@
 
 #include "bessemer/runtime/Trainer.h"
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace bessemer::tool {
@@ -22,23 +20,6 @@ constexpr Flag flags[] = {
      "whatever its optimizer (default: initial weights)"},
     {"json", FlagKind::Switch, "", "print one JSON object"},
 };
-
-/// A mean that is no number measures nothing, as in a training step.
-Status checkFinite(const Evaluation &result, const BoundData &data) {
-  if (std::isfinite(result.loss))
-    return {};
-  std::string where;
-  if (result.nonfiniteBatch) {
-    auto first = static_cast<int64_t>(*result.nonfiniteBatch) * data.batch();
-    int64_t last = std::min(first + data.batch(), data.rows()) - 1;
-    where = ", first in rows " + std::to_string(first) + " to " +
-            std::to_string(last) + " (from 0)";
-  }
-  return Status::invalidInput(
-      "eval: the loss is not finite" + where +
-      "; look for NaN in the data and in the weights, and for indices that the "
-      "model computes outside of their table");
-}
 
 Expected<int> run(const Arguments &arguments) {
   if (!arguments.has("data"))

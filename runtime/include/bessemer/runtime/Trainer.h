@@ -53,6 +53,10 @@ Expected<Evaluation> evaluate(Session &session,
                               std::shared_ptr<const BoundData> data,
                               const std::atomic<int> *stop = nullptr);
 
+/// A mean that is no number measures nothing, as in a training step: the error
+/// names the rows of the first batch that makes it one.
+Status checkFinite(const Evaluation &result, const BoundData &data);
+
 /// What is known after a step that was looked at.
 struct StepReport {
   /// Steps done, of how many; epochs begun.
@@ -114,7 +118,8 @@ Status checkTraining(const Session &session, const BoundData &data,
 /// Trains from `resume` (or from the start) to schedule.totalSteps. Evaluates
 /// on `evalData` (may be null) after each epoch and at the end. The session
 /// must already hold the state that `resume` belongs to. A loss that is not
-/// finite ends the run with an error that names the step.
+/// finite, also of an evaluation, ends the run with an error that names the
+/// step; checkpoints and metrics from before it stay.
 Expected<TrainSummary>
 train(Session &session, std::shared_ptr<const BoundData> data,
       std::shared_ptr<const BoundData> evalData, const TrainerOptions &options,

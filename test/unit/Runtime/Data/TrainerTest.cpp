@@ -307,7 +307,7 @@ TEST(Trainer, RefusesWhatCannotWork) {
               HasSubstr("trained on 19 rows, the data has 18"));
 }
 
-TEST(Trainer, AnEvaluationThatIsNotFiniteIsNeverTheBest) {
+TEST(Trainer, StopsAtAnEvaluationThatIsNotFinite) {
   TemporaryFolder folder;
   auto session = trainedArtifact().session();
   TrainerOptions options = someOptions(8);
@@ -315,19 +315,19 @@ TEST(Trainer, AnEvaluationThatIsNotFiniteIsNeverTheBest) {
   options.logDirectory = folder / "log";
   options.keepBest = TrainerOptions::Best::Loss;
   Recorder heard;
-  // The evaluation reads x[0, 0] of its batches.
+  // The evaluation reads x[0, 0] of its batches; an epoch has four steps.
   auto summary =
       train(*session, trainingData(*session, "train_step", 18),
-            trainingData(*session, "eval_step", 8, 0), options, {}, heard);
-  ASSERT_TRUE(summary.ok()) << summary.status().message();
-  ASSERT_EQ(heard.evaluationLosses.size(), 2u);
-  EXPECT_TRUE(std::isnan(heard.evaluationLosses[0]));
-  EXPECT_THAT(heard.best, ElementsAre(false, false));
-  EXPECT_FALSE(summary->best);
+            trainingData(*session, "eval_step", 8, 4), options, {}, heard);
+  EXPECT_THAT(summary.status().message(),
+              HasSubstr("step 4: eval: the loss is not finite, first in rows 4 "
+                        "to 7 (from 0)"));
+  EXPECT_TRUE(heard.evaluationLosses.empty());
   EXPECT_FALSE(std::filesystem::exists(folder / "c/best"));
   std::string lines = readFile(folder / "log/metrics.jsonl");
-  EXPECT_THAT(lines, HasSubstr("\"kind\": \"eval\", \"loss\": null"));
-  EXPECT_EQ(lines.find("nan"), std::string::npos);
+  EXPECT_THAT(lines,
+              HasSubstr("{\"step\": 4, \"epoch\": 1, \"kind\": \"train\""));
+  EXPECT_EQ(lines.find("eval"), std::string::npos);
 }
 
 TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
@@ -345,6 +345,7 @@ TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   small.rlim_max = limit.rlim_max;
+  options.checkpointEvery = 2;
   TrainerState resume;
   resume.step = 4;
   resume.cursor = {0, 16};
@@ -358,6 +359,10 @@ TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
   // The header fits, the rows do not.
   options.logDirectory = folder / "fresh";
   small.rlim_cur = 100;
+  // What was written before stays.
+  auto kept = loadCheckpoint(folder / "c", *session);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ((*kept)->step, 2u);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   auto fresh = train(*session, data, nullptr, options, {}, heard);
   setrlimit(RLIMIT_FSIZE, &limit);
