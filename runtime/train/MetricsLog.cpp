@@ -12,8 +12,9 @@
 namespace bessemer::runtime::train_detail {
 namespace {
 
-constexpr const char *csvHeader = "step,epoch,kind,loss,learning_rate,"
-                                  "grad_norm,samples_per_second,accuracy\n";
+constexpr std::string_view csvHeader =
+    "step,epoch,kind,loss,learning_rate,"
+    "grad_norm,samples_per_second,accuracy\n";
 constexpr const char *jsonStart = "{\"step\": ";
 
 /// Nine digits give an f32 back exactly.
@@ -47,6 +48,23 @@ Expected<std::string> linesUpTo(const std::string &path,
   return kept;
 }
 
+/// Whether the file holds more than a run that ended before its first report
+/// leaves. An old log may be long, so that only as much as a header is read.
+Expected<bool> holdsRows(const std::string &path) {
+  std::error_code error;
+  // A pipe or a device keeps nothing.
+  if (!std::filesystem::is_regular_file(path, error))
+    return false;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Status::invalidInput(
+        path + ": cannot open to look for rows: " + std::strerror(errno));
+  std::string start(csvHeader.size() + 1, '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<size_t>(file.gcount()));
+  return !start.empty() && start != csvHeader;
+}
+
 } // namespace
 
 /// One row; what is not known is left out.
@@ -67,39 +85,44 @@ Expected<MetricsLog::File> MetricsLog::openFile(const std::string &path,
   return file;
 }
 
-Status MetricsLog::checkFresh(const std::string &directory) {
+Status MetricsLog::checkFresh(const TrainerOptions &options) {
   for (const char *name : {"/metrics.csv", "/metrics.jsonl"}) {
-    std::string path = directory + name;
-    std::error_code error;
-    // A pipe or a device keeps nothing.
-    if (!std::filesystem::is_regular_file(path, error))
+    std::string path = options.logDirectory + name;
+    Expected<bool> rows = holdsRows(path);
+    if (!rows)
+      return rows.status();
+    if (!*rows)
       continue;
-    Expected<std::string> text = readText(path);
-    if (!text)
-      return text.status();
-    // A run that ended before its first report leaves the header.
-    if (!text->empty() && *text != csvHeader)
-      return Status::invalidInput(
-          path + ": there are metrics already; go on with --resume, or choose "
-                 "another --log-dir");
+    // Only a checkpoint can be gone on from.
+    bool canResume = false;
+    if (!options.checkpointDirectory.empty()) {
+      auto checkpoint = findCheckpoint(options.checkpointDirectory + "/last");
+      canResume = checkpoint && *checkpoint;
+    }
+    return Status::invalidInput(
+        path + ": there are metrics already; " +
+        (canResume ? "go on with --resume" : "remove them") +
+        ", or choose another --log-dir");
   }
   return {};
 }
 
 Expected<std::unique_ptr<MetricsLog>>
-MetricsLog::open(const std::string &directory, uint64_t resumeStep) {
-  if (resumeStep == 0)
-    BESSEMER_RETURN_IF_ERROR(checkFresh(directory));
+MetricsLog::open(const TrainerOptions &options,
+                 std::optional<uint64_t> resumeStep) {
+  if (!resumeStep)
+    BESSEMER_RETURN_IF_ERROR(checkFresh(options));
+  const std::string &directory = options.logDirectory;
   BESSEMER_RETURN_IF_ERROR(createDirectories(directory));
   auto log = std::make_unique<MetricsLog>();
   const std::string &csv = log->csvPath = directory + "/metrics.csv";
   const std::string &json = log->jsonPath = directory + "/metrics.jsonl";
-  std::string keptCsv = csvHeader, keptJson;
-  if (resumeStep > 0) {
-    Expected<std::string> csvLines = linesUpTo(csv, "", resumeStep);
+  std::string keptCsv(csvHeader), keptJson;
+  if (resumeStep) {
+    Expected<std::string> csvLines = linesUpTo(csv, "", *resumeStep);
     if (!csvLines)
       return csvLines.status();
-    Expected<std::string> jsonLines = linesUpTo(json, jsonStart, resumeStep);
+    Expected<std::string> jsonLines = linesUpTo(json, jsonStart, *resumeStep);
     if (!jsonLines)
       return jsonLines.status();
     keptCsv += *csvLines;

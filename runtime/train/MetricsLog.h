@@ -7,18 +7,20 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 namespace bessemer::runtime::train_detail {
 
 class MetricsLog {
 public:
-  /// An error when the directory holds metrics that a run from step 0 would
-  /// overwrite.
-  static Status checkFresh(const std::string &directory);
-  /// Makes the directory. Rows of an earlier run stay up to `resumeStep`; when
-  /// it is 0 there must be none. A crash while they are sorted out loses none.
+  /// An error when `options.logDirectory` holds metrics that a run which does
+  /// not resume would overwrite.
+  static Status checkFresh(const TrainerOptions &options);
+  /// Makes the directory. A run that resumes, be it from step 0, keeps the rows
+  /// of the earlier one up to `resumeStep`; for another there must be none. A
+  /// crash while they are sorted out loses none.
   static Expected<std::unique_ptr<MetricsLog>>
-  open(const std::string &directory, uint64_t resumeStep);
+  open(const TrainerOptions &options, std::optional<uint64_t> resumeStep);
   Status add(const StepReport &report);
   Status add(uint64_t step, uint64_t epoch, const Evaluation &evaluation);
 

@@ -36,8 +36,10 @@ public:
       const std::optional<TrainerState> &resume, TrainerListener &listener)
       : session(session), data(std::move(data)), evalData(std::move(evalData)),
         options(options), listener(listener) {
-    if (resume)
+    if (resume) {
       state = *resume;
+      resumeStep = state.step;
+    }
     state.seed = options.seed;
     state.dataRows = static_cast<uint64_t>(this->data->rows());
     state.settings = options.settings;
@@ -75,6 +77,8 @@ private:
   TrainSummary summary;
   Stopwatch watch;
   uint64_t firstStep, reportedStep;
+  /// Nothing in a run that does not resume; 0 is a step, too.
+  std::optional<uint64_t> resumeStep;
   double reportedSeconds = 0;
   std::optional<uint64_t> savedStep;
   /// The first step whose labels were all ignored.
@@ -158,13 +162,13 @@ Status Run::evaluateNow() {
   Expected<Evaluation> result = evaluate(session, evalData, options.stop);
   if (!result) // Interrupted: a resumed run repeats it.
     return stopping() ? Status() : result.status();
+  if (Status finite = runtime::checkFinite(*result, *evalData); !finite.ok())
+    return Status::invalidInput("step " + std::to_string(state.step) + ": " +
+                                finite.message());
   state.evaluatedStep = state.step;
   summary.evaluation = *result;
   bool accuracy = options.keepBest == TrainerOptions::Best::Accuracy;
   double value = accuracy ? result->accuracy.value() : result->loss;
-  if (Status finite = runtime::checkFinite(*result, *evalData); !finite.ok())
-    return Status::invalidInput("step " + std::to_string(state.step) + ": " +
-                                finite.message());
   bool best =
       options.keepBest != TrainerOptions::Best::None &&
       (!state.best || (accuracy ? value > *state.best : value < *state.best));
@@ -205,7 +209,7 @@ Expected<TrainSummary> Run::run() {
   loader = *std::move(created);
   if (!options.logDirectory.empty()) {
     Expected<std::unique_ptr<MetricsLog>> opened =
-        MetricsLog::open(options.logDirectory, state.step);
+        MetricsLog::open(options, resumeStep);
     if (!opened)
       return opened.status();
     log = *std::move(opened);
@@ -263,10 +267,9 @@ Status checkTraining(const Session &session, const BoundData &data,
     return Status::usage("--log-every must be at least 1");
   if (evalData)
     BESSEMER_RETURN_IF_ERROR(checkEvaluation(session, *evalData));
-  if (!options.logDirectory.empty() && (!resume || resume->step == 0))
-    BESSEMER_RETURN_IF_ERROR(MetricsLog::checkFresh(options.logDirectory));
   if (!resume)
-    return {};
+    return options.logDirectory.empty() ? Status()
+                                        : MetricsLog::checkFresh(options);
   std::string artifact = artifactHash(session.program());
   bool isSame = resume->artifact.empty() || resume->artifact == artifact ||
                 resume->computation == computationHash(session.program());

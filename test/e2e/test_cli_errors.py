@@ -229,7 +229,7 @@ def test_metrics_of_an_earlier_run_are_kept(cli, files, tmp_path):
     assert cli(*train, tmp_path / "run", "--steps", 2).returncode == 0
     before = {name: (tmp_path / "log" / name).read_bytes() for name in ("metrics.csv", "metrics.jsonl")}
     expect(cli(*train, tmp_path / "other", "--steps", 2), INPUT,
-           "log/metrics.csv: there are metrics already; go on with --resume, or choose another --log-dir")
+           "log/metrics.csv: there are metrics already; remove them, or choose another --log-dir")
     assert not (tmp_path / "other").exists()
     assert before == {name: (tmp_path / "log" / name).read_bytes() for name in before}
     assert cli(*train, tmp_path / "run", "--steps", 4, "--resume").returncode == 0

@@ -284,10 +284,43 @@ TEST(Trainer, KeepsTheMetricsOfAnEarlierRun) {
   writeFile(folder / "log/metrics.jsonl", "");
   ASSERT_TRUE(train(*session, data, nullptr, options, {}, heard).ok());
   std::string csv = readFile(folder / "log/metrics.csv");
-  EXPECT_THAT(
-      train(*session, data, nullptr, options, {}, heard).status().message(),
-      HasSubstr("metrics.csv: there are metrics already; go on with --resume"));
+  auto refusal = [&] {
+    return train(*session, data, nullptr, options, {}, heard)
+        .status()
+        .message();
+  };
+  // What the message advises must be possible.
+  EXPECT_THAT(refusal(), HasSubstr("metrics.csv: there are metrics already; "
+                                   "remove them, or choose another --log-dir"));
+  options.checkpointDirectory = folder / "c";
+  EXPECT_THAT(refusal(), HasSubstr("already; remove them, or"));
+  ASSERT_TRUE(saveCheckpoint(folder / "c/last", *session).ok());
+  EXPECT_THAT(refusal(), HasSubstr("metrics.csv: there are metrics already; go "
+                                   "on with --resume, or choose another"));
   EXPECT_EQ(readFile(folder / "log/metrics.csv"), csv);
+
+  // As long as the header, but other bytes.
+  writeFile(folder / "log/metrics.csv", std::string(csv.find('\n') + 1, 'x'));
+  EXPECT_THAT(refusal(), HasSubstr("metrics.csv: there are metrics already"));
+  writeFile(folder / "log/metrics.csv", csv.substr(0, csv.find('\n') + 1));
+  EXPECT_THAT(refusal(), HasSubstr("metrics.jsonl: there are metrics already"));
+}
+
+TEST(Trainer, ResumingFromStepZeroIsResuming) {
+  TemporaryFolder folder;
+  TrainerOptions options = someOptions(4);
+  options.logDirectory = folder / "log";
+  auto session = trainedArtifact().session();
+  auto data = trainingData(*session, "train_step", 18);
+  Recorder heard;
+  ASSERT_TRUE(train(*session, data, nullptr, options, {}, heard).ok());
+  std::string csv = readFile(folder / "log/metrics.csv");
+  auto again = train(*session, data, nullptr, options, TrainerState(), heard);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  // The steps are made again, so that their rows are replaced.
+  std::string rows = readFile(folder / "log/metrics.csv");
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'),
+            std::count(csv.begin(), csv.end(), '\n'));
 }
 
 TEST(Trainer, RefusesWhatCannotWork) {
@@ -312,6 +345,7 @@ TEST(Trainer, StopsAtAnEvaluationThatIsNotFinite) {
   auto session = trainedArtifact().session();
   TrainerOptions options = someOptions(8);
   options.checkpointDirectory = folder / "c";
+  options.checkpointEvery = 2;
   options.logDirectory = folder / "log";
   options.keepBest = TrainerOptions::Best::Loss;
   Recorder heard;
@@ -324,6 +358,10 @@ TEST(Trainer, StopsAtAnEvaluationThatIsNotFinite) {
                         "to 7 (from 0)"));
   EXPECT_TRUE(heard.evaluationLosses.empty());
   EXPECT_FALSE(std::filesystem::exists(folder / "c/best"));
+  // What was written before stays.
+  auto kept = loadCheckpoint(folder / "c", *session);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ((*kept)->step, 2u);
   std::string lines = readFile(folder / "log/metrics.jsonl");
   EXPECT_THAT(lines,
               HasSubstr("{\"step\": 4, \"epoch\": 1, \"kind\": \"train\""));
@@ -345,7 +383,6 @@ TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   small.rlim_max = limit.rlim_max;
-  options.checkpointEvery = 2;
   TrainerState resume;
   resume.step = 4;
   resume.cursor = {0, 16};
@@ -359,10 +396,6 @@ TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
   // The header fits, the rows do not.
   options.logDirectory = folder / "fresh";
   small.rlim_cur = 100;
-  // What was written before stays.
-  auto kept = loadCheckpoint(folder / "c", *session);
-  ASSERT_TRUE(kept.ok());
-  EXPECT_EQ((*kept)->step, 2u);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   auto fresh = train(*session, data, nullptr, options, {}, heard);
   setrlimit(RLIMIT_FSIZE, &limit);
