@@ -84,8 +84,9 @@ def _converts(given, dtype):
 
 
 def convert(name, value, dtype):
-    """`array(name, value)` with elements of `dtype`. Floats may be rounded, but
-    stay finite; integers keep their value, or are refused."""
+    """`array(name, value)` with elements of `dtype`. Numbers become the nearest
+    float, and stay finite; between integer types they keep their value, or are
+    refused; floats never become integers."""
     given, dtype = array(name, value), np.dtype(dtype)
     if given.dtype == dtype:
         return given

@@ -179,9 +179,10 @@ class Session:
     @_alone
     def train_step(self, feeds, learning_rate=None):
         """One optimizer step on one batch, {input name: array}. Returns the
-        metrics, a lazy mapping. Arrays of another type are converted: floats
-        are rounded (float64 to float32), integers keep their value or are an
-        error, and floats never become integers. A loss that is not finite is
+        metrics, a lazy mapping. Arrays of another type are converted: for a
+        float input numbers, also integers, become the nearest float; between
+        integer types they keep their value, or are an error; floats never
+        become integers. A loss that is not finite is
         returned as it is, as by `evaluate`, and the step is taken: where
         `bessemer train` and `bessemer eval` end with an error, a program looks
         itself."""
