@@ -233,9 +233,9 @@ void parse(const json &object, CompileOptions &options) {
       {"clip_norm",
        [&](auto &k, auto &v) {
          options.training.clipNorm = getNonNegative(k, v);
-         // A smaller one is 0 to kernels, and would stop all training.
-         if (*options.training.clipNorm < FLT_MIN)
-           fail(k, "a number of at least 1.17549e-38", v);
+         // Kernels compute with it in f32: the least that is no subnormal.
+         if (float(*options.training.clipNorm) < FLT_MIN)
+           fail(k, "a number of at least 1.17549435e-38", v);
        }},
       {"accumulate",
        [&](auto &k, auto &v) {

@@ -194,9 +194,11 @@ def test_numbers_beyond_their_type(cli, golden, files, tmp_path):
     model = golden("mlp_cross_entropy").model
     expect(cli("train", files / "m.bsm", "--data", files / "d.npz", "--seed", 2 ** 64 - 1), USAGE,
            "--seed: expected a whole number below 2^63, got '18446744073709551615'")
-    # It would be 0 to kernels, and nothing would train.
-    expect(cli("compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy", "--clip-norm", "1e-300"), USAGE,
-           "--clip-norm: expected a number of at least 1.17549e-38, got 1e-300")
+    clip = ["compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy", "--batch", 6, "--clip-norm"]
+    for number in ("1e-300", "1.17549e-38", "1.1754942e-38"):
+        expect(cli(*clip, number), USAGE, f"--clip-norm: expected a number of at least 1.17549435e-38, got {number}")
+    # The least float32 that is no subnormal, as it is printed.
+    assert cli(*clip, "1.17549435e-38").returncode == 0
 
 
 def test_data_without_columns(cli, files, tmp_path):
@@ -277,7 +279,7 @@ def test_recipes(cli, files, tmp_path, text, parts):
 
 @pytest.mark.parametrize("text,place,message", [
     ("loss: cross_entropy\nlabel_smoothing: 1.5\n", "r.yaml:2: label_smoothing", ": expected a number in [0, 1], got 1.5"),
-    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number of at least 1.17549e-38, got 0"),
+    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number of at least 1.17549435e-38, got 0"),
     ("\nloss: huber\n", "r.yaml:2: loss", ": "),
     ("\nclip_norm: 1\n", "r.yaml:2: clip_norm", " needs a loss, got none"),
     ("loss: mse\noptimizer:\n  kind: adamw\n  betas: [1.5, 0.9]\n", "r.yaml:4: betas", ": expected a number in [0, 1), got 1.5"),
