@@ -64,14 +64,24 @@ def rate(name, value):
     return number
 
 
+def _is_masked(value):
+    """Whether elements are masked, also in lists, which NumPy reads as NaN or unmasked."""
+    if isinstance(value, (list, tuple)):
+        return any(_is_masked(entry) for entry in value)
+    # np.ma.is_masked believes in any attribute `_mask`.
+    return isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)
+
+
 def array(name, value):
     """A NumPy array of what NumPy or DLPack can read on the CPU."""
-    if np.ma.is_masked(value):
-        raise Error(f"{name}: expected an array without a mask, got masked elements")
     try:
+        if _is_masked(value):
+            raise Error(f"{name}: expected an array without a mask, got masked elements")
         if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         return np.asarray(value)
+    except Error:
+        raise
     except Exception as problem:  # whatever the library that owns the value raises
         raise Error(f"{name}: expected an array, got {type(value).__name__}: {' '.join(str(problem).split())}") from problem
 

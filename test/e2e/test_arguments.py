@@ -209,8 +209,22 @@ def test_masked_elements_are_no_numbers(case, session):
     x = np.ma.array(case.batch(0)["x"])
     session.predict({"x": x})
     x[0] = np.ma.masked
-    with pytest.raises(bessemer.Error, match="input 'x': expected an array without a mask, got masked elements"):
-        session.predict({"x": x})
+    # NumPy reads those in lists as NaN, or as if they were not masked.
+    for masked in (x, list(x), [1.5, np.ma.masked], ([1.5, 2.5], [np.ma.masked, 1.5])):
+        with pytest.raises(bessemer.Error, match="input 'x': expected an array without a mask, got masked elements"):
+            session.predict({"x": masked})
+
+
+def test_a_private_attribute_is_no_mask(case, session):
+    class Owner:
+        _mask = 3
+
+        def __array__(self, dtype=None, copy=None):
+            return case.batch(0)["x"]
+
+    want = session.predict({"x": case.batch(0)["x"]})
+    for name, value in session.predict({"x": Owner()}).items():
+        assert np.array_equal(value, want[name])
 
 
 def test_counters_take_no_fractions(session):
