@@ -193,7 +193,9 @@ def test_commas_in_a_recipes_list_are_names(cli, files, tmp_path):
 def test_numbers_beyond_their_type(cli, golden, files, tmp_path):
     model = golden("mlp_cross_entropy").model
     expect(cli("train", files / "m.bsm", "--data", files / "d.npz", "--seed", 2 ** 64 - 1), USAGE,
-           "--seed: expected a whole number below 2^63, got '18446744073709551615'")
+           "--seed: expected a whole number from -2^63 to 2^63 - 1, got '18446744073709551615'")
+    expect(cli("train", files / "m.bsm", "--data", files / "d.npz", f"--seed={-2 ** 63 - 1}"), USAGE,
+           "--seed: expected a whole number from -2^63 to 2^63 - 1, got '-9223372036854775809'")
     clip = ["compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy", "--batch", 6, "--clip-norm"]
     for number in ("1e-300", "1.17549e-38", "1.1754942e-38"):
         expect(cli(*clip, number), USAGE, f"--clip-norm: expected a number of at least 1.17549435e-38, got {number}")

@@ -72,7 +72,7 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
         return wrong(!integral ? "a number"
                      : number && value.find_first_not_of("-0123456789") ==
                                      std::string::npos
-                         ? "a whole number below 2^63"
+                         ? "a whole number from -2^63 to 2^63 - 1"
                          : "a whole number",
                      value);
       if (*number < flag.least || *number > flag.most) {
