@@ -63,11 +63,13 @@ private:
       names += (names.empty() ? "" : ", ") + input.name;
     for (const auto &[input, column] : options.columns) {
       if (!isInput(input))
-        return Status::invalidInput("--map: there is no input '" + input +
+        return Status::invalidInput(options.columnsOption +
+                                    ": there is no input '" + input +
                                     "'; inputs are " + names);
       if (!data.column(column))
-        return Status::invalidInput("--map: there is no data column '" +
-                                    column + "'; the data has " + data.str());
+        return Status::invalidInput(options.columnsOption +
+                                    ": there is no data column '" + column +
+                                    "'; the data has " + data.str());
     }
     for (const auto &[input, normalization] : options.normalizationOf)
       if (!isInput(input))

@@ -133,25 +133,26 @@ const Array *DataSet::column(std::string_view name) const {
   return nullptr;
 }
 
-Status DataSet::cutWindows(int64_t n) {
+Status DataSet::cutWindows(int64_t n, const std::string &option) {
   if (arrays.size() != 1)
     return Status::invalidInput(
-        "--window: expected one data column, a sequence of tokens, got " +
+        option + ": expected one data column, a sequence of tokens, got " +
         str());
   NamedArray &tokens = arrays.front();
   TensorType &type = tokens.array.type;
   if (tokens.name == "labels")
-    return Status::invalidInput("--window: the labels are the tokens that "
+    return Status::invalidInput(option +
+                                ": the labels are the tokens that "
                                 "follow: give the tokens under the input's "
                                 "name, not as 'labels'");
   // A scalar or a table is no sequence, and there is nothing after a number.
   if (type.shape.size() != 1 || isFloat(type.element))
-    return Status::invalidInput("--window: data column '" + tokens.name +
+    return Status::invalidInput(option + ": data column '" + tokens.name +
                                 "': expected a sequence of whole numbers, "
                                 "got " +
                                 type.str());
   if (n < 1 || type.shape[0] <= n)
-    return Status::invalidInput("--window: data column '" + tokens.name +
+    return Status::invalidInput(option + ": data column '" + tokens.name +
                                 "': expected more tokens than the window's " +
                                 std::to_string(n) + ", got " +
                                 std::to_string(type.shape[0]));

@@ -175,6 +175,14 @@ def test_equal_settings_and_the_learning_rate_may_be_given(cli, files):
     assert result.returncode == 0, result.stderr
 
 
+def test_a_recipes_columns_that_do_not_fit_are_placed(cli, files, tmp_path):
+    for text, message in (("\nmap: {x: z}\n", "r.yaml:2: map: there is no data column 'z'"),
+                          ("\nmap: {z: x}\n", "r.yaml:2: map: there is no input 'z'"),
+                          ("\nwindow: 3\n", "r.yaml:2: window: expected one data column")):
+        (tmp_path / "r.yaml").write_text(text)
+        expect(cli("train", files / "m.bsm", "--data", files / "d.npz", "--recipe", tmp_path / "r.yaml"), INPUT, message)
+
+
 def test_commas_in_a_recipes_list_are_names(cli, files, tmp_path):
     folder = tmp_path / "a, b"
     folder.mkdir()
@@ -271,6 +279,9 @@ def test_run_names_inputs_and_functions(cli, files):
     ("steps: 2\nwarmup_steps: 3\n", ["r.yaml:2: warmup_steps 3: the run has only 2 steps"]),
     ("steps: 2\nepochs: 3\n", ["r.yaml:2: epochs: give --epochs or --steps, not both"]),
     ("\nepochs: 9000000000000000\n", ["r.yaml:2: epochs: expected at most"]),
+    ("\ndata: []\n", ["r.yaml:2: data: expected at least one value, got none"]),
+    ("\nmap: {}\n", ["r.yaml:2: map: expected at least one value, got none"]),
+    ("\nmean: []\n", ["r.yaml:2: mean: expected at least one value, got none"]),
     ("threads: 5000\n", ["r.yaml:1: threads: expected at most 4096"]),
 ])
 def test_recipes(cli, files, tmp_path, text, parts):

@@ -79,10 +79,13 @@ bindData(const Arguments &arguments, const char *flag, const Program &program,
   if (!data)
     return data.status();
   if (std::optional<int64_t> window = arguments.integer("window"))
-    BESSEMER_RETURN_IF_ERROR(data->cutWindows(*window));
+    BESSEMER_RETURN_IF_ERROR(
+        data->cutWindows(*window, arguments.origin("window")));
   BindOptions options;
   for (const auto &[input, column] : arguments.pairs("map"))
     options.columns[input] = column;
+  if (arguments.has("map"))
+    options.columnsOption = arguments.origin("map");
   options.normalization = normalizationOf(arguments);
   Expected<std::shared_ptr<const BoundData>> bound =
       BoundData::bind(*data, (*info)->inputs, options);

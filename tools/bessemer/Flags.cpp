@@ -59,6 +59,9 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
     return Status::usage(given.origin + ": expected one value, got " +
                          std::to_string(given.values.size()));
   }
+  if (many && given.values.empty())
+    return Status::usage(given.origin + ": expected at least one value, got "
+                                        "none");
   for (const std::string &value : given.values) {
     if (value.empty() && !many)
       return wrong(flag.value, value);

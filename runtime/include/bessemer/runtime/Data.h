@@ -54,7 +54,8 @@ public:
   /// rows that do not overlap. Row i of the column becomes t[i n .. i n + n-1],
   /// and row i of a new column `labels` the same, one further. A rest that is
   /// no whole row is left out.
-  Status cutWindows(int64_t n);
+  /// Errors call it `option`.
+  Status cutWindows(int64_t n, const std::string &option = "--window");
   /// "images u8[60000x28x28], labels u8[60000]".
   std::string str() const;
 
@@ -75,6 +76,8 @@ struct Normalization {
 struct BindOptions {
   /// Input name to column name; other inputs take the column of their name.
   std::map<std::string, std::string> columns;
+  /// What errors call `columns`.
+  std::string columnsOption = "--map";
   /// For every float input but the labels.
   Normalization normalization;
   /// By input name; replaces `normalization` there.

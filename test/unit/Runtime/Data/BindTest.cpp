@@ -292,3 +292,17 @@ TEST(Bind, RefusesWhatIsNoSequence) {
   EXPECT_THAT(error({column<uint8_t>("labels", {3}, {1, 2, 3})}, 2),
               HasSubstr("not as 'labels'"));
 }
+
+TEST(Bind, CallsOptionsWhatTheUserDoes) {
+  std::vector columns = {column<float>("x", {3}, {1, 2, 3})};
+  EXPECT_THAT(dataSet(columns).cutWindows(2, "r.yaml:3: window").message(),
+              HasSubstr("r.yaml:3: window: data column 'x'"));
+  BindOptions options;
+  options.columns = {{"x", "z"}};
+  options.columnsOption = "r.yaml:4: map";
+  EXPECT_THAT(bindError(columns, {input("x", ElementType::F32, {1})}, options),
+              HasSubstr("r.yaml:4: map: there is no data column 'z'"));
+  options.columns = {{"z", "x"}};
+  EXPECT_THAT(bindError(columns, {input("x", ElementType::F32, {1})}, options),
+              HasSubstr("r.yaml:4: map: there is no input 'z'"));
+}
