@@ -18,15 +18,16 @@ using nlohmann::json;
 namespace bessemer {
 namespace {
 
-/// A recipe's error: one line for the user.
+/// A recipe's error: one line for the user. `rest` follows the name of the
+/// option, whatever that is called; it is all when there is no `key`.
 struct RecipeError {
-  std::string message;
+  std::optional<std::string> key;
+  std::string rest;
 };
 
 [[noreturn]] void fail(const std::string &key, const std::string &expected,
                        const json &found) {
-  throw RecipeError{"option '" + key + "': expected " + expected + ", got " +
-                    found.dump()};
+  throw RecipeError{key, ": expected " + expected + ", got " + found.dump()};
 }
 
 std::string getString(const std::string &key, const json &value) {
@@ -112,7 +113,7 @@ void readLoss(const std::string &key, const json &value,
   std::string problem;
   if (failed(parseLoss(getString(key, value), options.training,
                        [&](const llvm::Twine &text) { problem = text.str(); })))
-    throw RecipeError{"option '" + key + "': " + problem};
+    throw RecipeError{key, ": " + problem};
   options.hasLoss = true;
 }
 
@@ -129,7 +130,7 @@ void readOptimizer(const json &value, CompileOptions &options) {
   if (failed(parseOptimizer(
           getString("optimizer.kind", value["kind"]), optimizer,
           [&](const llvm::Twine &text) { problem = text.str(); })))
-    throw RecipeError{"option 'optimizer.kind': " + problem};
+    throw RecipeError{"optimizer.kind", ": " + problem};
   bool adamw = optimizer.kind == OptimizerOptions::Kind::AdamW;
   for (const auto &[name, entry] : value.items()) {
     std::string key = "optimizer." + name;
@@ -159,9 +160,9 @@ void readOptimizer(const json &value, CompileOptions &options) {
       std::string known =
           adamw ? "lr, betas, eps, weight_decay, lazy_embeddings"
                 : "lr, momentum, dampening, nesterov, weight_decay";
-      throw RecipeError{"option '" + key +
-                        "': " + stringifyOptimizer(optimizer.kind).str() +
-                        " has no such constant, expected one of " + known};
+      throw RecipeError{key, ": " + stringifyOptimizer(optimizer.kind).str() +
+                                 " has no such constant, expected one of " +
+                                 known};
     }
   }
 }
@@ -279,8 +280,7 @@ void parse(const json &object, CompileOptions &options) {
       std::string known;
       for (const auto &[name, unused] : readers)
         known += (known.empty() ? "" : ", ") + name;
-      throw RecipeError{"option '" + key + "' is unknown, expected one of " +
-                        known};
+      throw RecipeError{key, " is unknown, expected one of " + known};
     }
     if (!value.is_null())
       reader->second(key, value);
@@ -290,21 +290,23 @@ void parse(const json &object, CompileOptions &options) {
 /// What the user calls an option is how errors call it: "--batch", or
 /// "recipe.yaml:3: batch". `origins` has it by key; the sizes of `dims` are
 /// entries of one flag.
-std::string named(const std::string &message, const json &origins) {
-  constexpr llvm::StringRef prefix = "option '";
-  if (!llvm::StringRef(message).starts_with(prefix) || !origins.is_object())
-    return message;
-  size_t end = message.find('\'', prefix.size());
-  std::string key = message.substr(prefix.size(), end - prefix.size());
-  std::string rest = message.substr(end + 1);
+std::string named(const RecipeError &error, const json &origins) {
+  auto originOf = [&](const std::string &key) -> const std::string * {
+    auto found = origins.find(key);
+    return found != origins.end() && found->is_string()
+               ? found->get_ptr<const std::string *>()
+               : nullptr;
+  };
+  if (!error.key)
+    return error.rest;
+  const std::string &key = *error.key;
+  if (const std::string *origin = originOf(key))
+    return *origin + error.rest;
   size_t dot = key.find('.');
-  if (!origins.contains(key) && dot != std::string::npos) {
-    rest = " '" + key.substr(dot + 1) + "'" + rest;
-    key.resize(dot);
-  }
-  return origins.contains(key) && origins[key].is_string()
-             ? origins[key].get<std::string>() + rest
-             : message;
+  if (dot != std::string::npos)
+    if (const std::string *origin = originOf(key.substr(0, dot)))
+      return *origin + " '" + key.substr(dot + 1) + "'" + error.rest;
+  return "option '" + key + "'" + error.rest;
 }
 
 /// Shortest text that reads back as the same double.
@@ -366,7 +368,7 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
   try {
     json object = json::parse(text);
     if (!object.is_object())
-      throw RecipeError{"expected the options as a JSON object"};
+      throw RecipeError{std::nullopt, "expected the options as a JSON object"};
     if (object.contains("@origins")) {
       origins = object["@origins"];
       object.erase("@origins");
@@ -377,16 +379,15 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
          {"optimizer", "clip_norm", "label_smoothing", "ignore_index",
           "class_axis", "batch_norm_variance", "output_name", "accumulate"})
       if (!options.hasLoss && object.contains(key) && !object[key].is_null())
-        throw RecipeError{std::string("option '") + key +
-                          "' needs a loss, got none"};
+        throw RecipeError{key, " needs a loss, got none"};
     std::string problem;
     if (options.hasLoss &&
         failed(verifyOptions(options.training, [&](const llvm::Twine &text) {
           problem = text.str();
         })))
-      throw RecipeError{problem};
+      throw RecipeError{std::nullopt, problem};
   } catch (const RecipeError &problem) {
-    error = named(problem.message, origins);
+    error = named(problem, origins);
     return std::nullopt;
   } catch (const json::exception &problem) {
     error = std::string("cannot read the options: ") + problem.what();
