@@ -112,6 +112,10 @@ const std::string &Arguments::origin(const std::string &flag) const {
   return flags.at(flag).origin;
 }
 
+bool Arguments::isOfRecipe(const std::string &flag) const {
+  return flags.at(flag).isOfRecipe;
+}
+
 std::optional<std::string> Arguments::text(const std::string &flag) const {
   auto found = flags.find(flag);
   if (found == flags.end() || found->second.values.empty())

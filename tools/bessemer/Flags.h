@@ -61,6 +61,8 @@ public:
     /// Whether the parts of a list stand alone already, as in YAML; commas in
     /// them are theirs.
     bool isSplit = false;
+    /// Whether it comes from a recipe, which flags override.
+    bool isOfRecipe = false;
   };
 
   void set(const std::string &flag, Given given) {
@@ -68,6 +70,8 @@ public:
   }
   bool has(const std::string &flag) const { return flags.count(flag) != 0; }
   const std::string &origin(const std::string &flag) const;
+  /// Whether a flag that was given was so in a recipe.
+  bool isOfRecipe(const std::string &flag) const;
 
   std::optional<std::string> text(const std::string &flag) const;
   std::string text(const std::string &flag, const std::string &otherwise) const;

@@ -53,6 +53,7 @@ private:
     if (!seen.insert(name).second)
       return error(where, "key '" + where.Scalar() + "' is given twice");
     Arguments::Given given{{}, position(where) + where.Scalar()};
+    given.isOfRecipe = true;
     bool present = true;
     BESSEMER_RETURN_IF_ERROR(readValues(*flag, where, value, given, present));
     BESSEMER_RETURN_IF_ERROR(checkValues(*flag, given));
@@ -66,8 +67,7 @@ private:
     const char *other = name == "epochs"  ? "steps"
                         : name == "steps" ? "epochs"
                                           : nullptr;
-    return other && arguments.has(other) &&
-           arguments.origin(other).starts_with("--");
+    return other && arguments.has(other) && !arguments.isOfRecipe(other);
   }
 
   Status readValues(const Flag &flag, const YAML::Node &where,
