@@ -88,6 +88,12 @@ constexpr std::string_view optimizerKeys[] = {
     "lr",    "momentum", "dampening",    "nesterov",
     "betas", "eps",      "weight-decay", "lazy-embeddings"};
 
+/// What errors call a flag. A recipe's path may hold bytes that are no UTF-8,
+/// which JSON does not take: they are replaced, as this is only shown.
+Json originOf(const char *flag, const Arguments &arguments) {
+  return Json::parse(printable(arguments.origin(flag)));
+}
+
 } // namespace
 
 std::string underscored(std::string_view name) {
@@ -165,8 +171,7 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
   Json optimizer = Json::object(), origins = Json::object();
   if (arguments.has("optimizer")) {
     optimizer["kind"] = *arguments.text("optimizer");
-    origins["optimizer.kind"] =
-        Json::parse(printable(arguments.origin("optimizer")));
+    origins["optimizer.kind"] = originOf("optimizer", arguments);
   }
   for (std::span<const Flag> flags :
        {trainingFlags(), codeFlags(), debugFlags()})
@@ -183,7 +188,7 @@ Json compileOptions(const Arguments &arguments, const std::string &model) {
                                                 : underscored(name);
       (ofOptimizer ? optimizer : options)[key] = jsonOf(flag, arguments);
       origins[(ofOptimizer ? "optimizer." : "") + key] =
-          Json::parse(printable(arguments.origin(flag.name)));
+          originOf(flag.name, arguments);
     }
   if (!optimizer.empty()) {
     if (!optimizer.contains("kind"))
