@@ -6,6 +6,7 @@
 #include "ModelSource.h"
 #include "Normalize.h"
 #include "ParameterRoles.h"
+#include "ScatterMeans.h"
 #include "TracedStatistics.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "google/protobuf/stubs/logging.h"
@@ -47,6 +48,7 @@ importStages(mlir::MLIRContext &context, const ImportOptions &options,
   if (llvm::failed(source))
     return llvm::failure();
   resetTracedStatistics(*source, diagnostics);
+  auto means = checkScatterMeans(*source, diagnostics);
   auto isKnown = [&](const std::string &domain, const std::string &op) {
     return domain.empty()
                ? isKnownOp(op)
@@ -61,7 +63,7 @@ importStages(mlir::MLIRContext &context, const ImportOptions &options,
   warnOfFoldedParameters(*source, *normalized, *roles, diagnostics);
   auto module = buildModule(context, *source, *normalized, *roles,
                             options.customOps, diagnostics);
-  if (llvm::failed(module))
+  if (llvm::failed(module) || llvm::failed(means))
     return llvm::failure();
 
   ImportedModel imported;

@@ -80,6 +80,27 @@ def test_pool_indices(attributes, shape):
         assert maxima[at] == best and indices[at] == np.ravel_multi_index(where, shape)
 
 
+def scatter_mean(traced):
+    """What PyTorch's exporter writes of x.scatter_reduce(0, i, u, "mean")."""
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["scatter_reduce"], name="node_scatter_reduce", axis=0)
+    if traced:
+        node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=traced)
+    model = make_model([node], [("x", "f", [3]), ("i", "i", [4]), ("u", "f", [4])], [("scatter_reduce", "f", [3])])
+    model.producer_name = "pytorch"
+    return model
+
+
+def test_scatter_means_warn_of_other_runtimes():
+    model = scatter_mean("%scatter_reduce : [num_users=1] = call_function[target=torch.ops.aten.scatter_reduce.two]"
+                         "(args = (%x, 0, %i, %u, mean), kwargs = {})")
+    with pytest.warns(UserWarning, match=r"node 'node_scatter_reduce' \(ScatterElements, opset \d+\): PyTorch's "
+                                         r"scatter_reduce with 'mean', which ONNX lacks"):
+        program = bessemer.compile(model)
+    feed = {"x": np.float32([1, 2, 3]), "i": np.array([0, 0, 2, 0]), "u": np.float32([4, 5, 6, 7])}
+    got = program.session().predict(feed)["scatter_reduce"]
+    np.testing.assert_allclose(got, [17 / 4, 2, 9 / 2], rtol=1e-6)
+
+
 def test_compatibility():
     model = make_model([helper.make_node("Det", ["x"], ["y"])], [("x", "f", [2, 2])], [("y", "f", [])])
     assert not backend.is_compatible(model)
