@@ -26,7 +26,7 @@ static LogicalResult requireList(NodeImport &n, int64_t count) {
 
 Value NodeImport::strided(Value x, int64_t axis, int64_t begin, int64_t count,
                           int64_t step) {
-  if (step == 1)
+  if (step == 1 || count == 1)
     return slice(x, axis, begin, count);
   auto type = cast<RankedTensorType>(x.getType());
   if (step < 0) {
