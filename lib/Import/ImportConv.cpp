@@ -202,13 +202,14 @@ template <graph::PoolKind kind> static LogicalResult importPool(NodeImport &n) {
         plane.dilations, countsPad);
     result = from2D(n, result);
   }
-  n.setResult(result);
-  if (n.isOutputUsed(1)) {
-    auto indices = buildPoolIndices(n, *w, result);
-    if (failed(indices))
-      return failure();
-    n.setResults({result, *indices});
+  if (!n.isOutputUsed(1)) {
+    n.setResult(result);
+    return success();
   }
+  auto indices = buildPoolIndices(n, *w, result);
+  if (failed(indices))
+    return failure();
+  n.setResults({result, *indices});
   return success();
 }
 

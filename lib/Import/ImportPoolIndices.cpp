@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the maximum of every window lies: MaxPool's second output.
+//
+// A position is a sum of what depends on the window and what depends on the
+// element's place in it. The latter is chosen among constants, one window
+// element after the other; nothing is a table.
 
 #include "Windows.h"
 
@@ -8,24 +12,53 @@ using namespace bessemer;
 using namespace bessemer::ingest;
 using namespace mlir;
 
-/// Every element of a window takes a few ops, and a position in every window.
-static constexpr int64_t largestWindow = 256;
-static constexpr int64_t mostPositions = 1 << 24;
+/// Every element of a window takes a few ops; so many of all windows of a model
+/// compile within seconds.
+static constexpr int64_t mostElements = 512;
 
-/// A constant [1, 1, output...].
-static Value constantOf(NodeImport &n, std::vector<int64_t> elements,
-                        ArrayRef<int64_t> shape) {
-  auto type = RankedTensorType::get(shape, n.builder.getI64Type());
-  return materialize(Literal::ofInts(std::move(elements), shape.vec()), type,
-                     n.builder, n.loc);
+/// Index `dim` of every element times `factor`, which counts nothing where
+/// there is one index only.
+static Value scaledIndex(NodeImport &n, RankedTensorType type, int64_t dim,
+                         int64_t factor) {
+  Value index = graph::IotaOp::create(n.builder, n.loc, type, dim);
+  if (factor == 1 || type.getDimSize(dim) == 1)
+    return index;
+  return arith::MulIOp::create(n.builder, n.loc, index,
+                               n.splatLike(index, factor));
 }
 
-/// The element of every window at `offsets`, zero where that is padding.
-static Value elementsAt(NodeImport &n, const Windows &w,
-                        ArrayRef<int64_t> offsets) {
+/// Whether the element that the first window has at `start` of dimension `i`
+/// is in the input in any window.
+static bool isEverInside(const Windows &w, size_t i, int64_t start) {
+  int64_t first = start < 0 ? (-start + w.strides[i] - 1) / w.strides[i] : 0;
+  return first < w.output[i] && first * w.strides[i] + start < w.input[i];
+}
+
+/// Whether every window has its element at `starts` in the input; null where
+/// all do.
+static Value isInside(NodeImport &n, const Windows &w, ArrayRef<int64_t> starts,
+                      RankedTensorType type) {
+  Value all;
+  for (auto [i, start] : llvm::enumerate(starts)) {
+    if (start >= 0 && start + (w.output[i] - 1) * w.strides[i] < w.input[i])
+      continue;
+    Value at = scaledIndex(n, type, i + 2, w.strides[i]);
+    at = arith::AddIOp::create(n.builder, n.loc, at, n.splatLike(at, start));
+    // Unsigned: what lies before the input is large.
+    Value inside =
+        arith::CmpIOp::create(n.builder, n.loc, arith::CmpIPredicate::ult, at,
+                              n.splatLike(at, w.input[i]));
+    all = all ? arith::AndIOp::create(n.builder, n.loc, all, inside).getResult()
+              : inside;
+  }
+  return all;
+}
+
+/// The element of every window at `starts`, zero where that is padding.
+static FailureOr<Value> elementsAt(NodeImport &n, const Windows &w,
+                                   ArrayRef<int64_t> starts) {
   Value x = n.value(0);
-  for (auto [i, offset] : llvm::enumerate(offsets)) {
-    int64_t start = offset * w.dilations[i] - w.begin[i];
+  for (auto [i, start] : llvm::enumerate(starts)) {
     int64_t reach = start + (w.output[i] - 1) * w.strides[i] + 1;
     int64_t low = std::max<int64_t>(-start, 0);
     int64_t size = std::max(low + w.input[i], low + reach);
@@ -34,6 +67,8 @@ static Value elementsAt(NodeImport &n, const Windows &w,
     if (size != w.input[i]) {
       shape[i + 2] = size;
       lows[i + 2] = low;
+      if (failed(n.requireSizes(shape)))
+        return failure();
       x = graph::PadOp::create(n.builder, n.loc, type.clone(shape), x, lows);
     }
     x = n.strided(x, i + 2, start + low, w.output[i], w.strides[i]);
@@ -43,72 +78,65 @@ static Value elementsAt(NodeImport &n, const Windows &w,
 
 FailureOr<Value> ingest::buildPoolIndices(NodeImport &n, const Windows &w,
                                           Value maxima) {
-  size_t spatial = w.input.size();
-  int64_t planes = n.shape(0)[0] * n.shape(0)[1];
-  int64_t plane = 1, window = 1, outputs = 1;
-  for (size_t i = 0; i < spatial; ++i) {
-    plane *= w.input[i];
-    outputs *= w.output[i];
-    if (w.kernel[i] > largestWindow || (window *= w.kernel[i]) > largestWindow)
-      return n.fail("its indices are used by the graph; expected windows of at "
-                    "most " +
-                    Twine(largestWindow) + " elements then");
-  }
-  if (outputs > mostPositions / window || planes > mostPositions)
+  int64_t spatial = w.input.size(), window = product(w.kernel);
+  n.state.poolElements += std::min(window, mostElements + 1);
+  if (n.state.poolElements > mostElements)
     return n.fail("its indices are used by the graph; expected at most " +
-                  Twine(mostPositions) +
-                  " planes, and elements in all windows of a plane, then");
+                  Twine(mostElements) +
+                  " elements in the windows of all such nodes then");
   if (intAttribute(n.node, "storage_order", 0) != 0)
     return n.fail("its indices are used by the graph; expected storage_order "
                   "0 then");
-  SmallVector<int64_t> ones(spatial + 2, 1);
-  llvm::copy(w.output, ones.begin() + 2);
-  auto resultType =
+  struct Element {
+    Value value, isInside, position;
+  };
+  std::vector<Element> elements;
+  auto type =
       cast<RankedTensorType>(maxima.getType()).clone(n.builder.getI64Type());
-  // The first of equal elements, as no other position is smaller.
-  Value first;
-  for (int64_t element = 0; element < window; ++element) {
-    SmallVector<int64_t> offsets(spatial);
-    for (int64_t i = spatial, rest = element; i-- > 0; rest /= w.kernel[i])
-      offsets[i] = rest % w.kernel[i];
-    // What is padding comes after all positions.
-    std::vector<int64_t> positions(outputs);
-    for (int64_t output = 0; output < outputs; ++output) {
-      int64_t position = 0, scale = 1;
-      bool isPadding = false;
-      for (int64_t i = spatial, rest = output; i-- > 0; rest /= w.output[i]) {
-        int64_t at = rest % w.output[i] * w.strides[i] +
-                     offsets[i] * w.dilations[i] - w.begin[i];
-        isPadding |= at < 0 || at >= w.input[i];
-        position += at * scale;
-        scale *= w.input[i];
-      }
-      positions[output] = isPadding ? plane : position;
+  for (int64_t k = 0; k < window; ++k) {
+    // Where the first window has the element.
+    SmallVector<int64_t> starts(spatial);
+    bool isUsed = true;
+    int64_t position = 0, scale = 1;
+    for (int64_t i = spatial, rest = k; i-- > 0; rest /= w.kernel[i]) {
+      starts[i] = rest % w.kernel[i] * w.dilations[i] - w.begin[i];
+      isUsed &= isEverInside(w, i, starts[i]);
     }
-    Value here = n.broadcastTo(constantOf(n, std::move(positions), ones),
-                               resultType.getShape());
-    if (window > 1) {
-      // A window with a NaN has a NaN as its maximum.
-      Value isMaximum =
-          arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::UEQ,
-                                elementsAt(n, w, offsets), maxima);
-      here = arith::SelectOp::create(n.builder, n.loc, isMaximum, here,
-                                     n.splatLike(here, plane));
-    }
-    first =
-        first
-            ? arith::MinSIOp::create(n.builder, n.loc, first, here).getResult()
-            : here;
+    if (!isUsed)
+      continue;
+    auto value = elementsAt(n, w, starts);
+    if (failed(value))
+      return failure();
+    // The sizes are known to be small enough for it by now.
+    for (int64_t i = spatial; i-- > 0; scale *= w.input[i])
+      position += starts[i] * scale;
+    elements.push_back({*value, isInside(n, w, starts, type),
+                        graph::buildSplat(n.builder, n.loc, type, position)});
   }
-  // The indices count through all planes.
-  std::vector<int64_t> starts(planes);
-  for (int64_t i = 0; i < planes; ++i)
-    starts[i] = i * plane;
-  SmallVector<int64_t> shape(spatial + 2, 1);
-  llvm::copy(n.shape(0).take_front(2), shape.begin());
-  return arith::AddIOp::create(
-             n.builder, n.loc, first,
-             n.broadcastTo(constantOf(n, std::move(starts), shape),
-                           resultType.getShape()))
-      .getResult();
+  // As in PyTorch, the last NaN counts, or else the first of equal elements.
+  Value place = elements.back().position;
+  for (const Element &element : llvm::reverse(ArrayRef(elements).drop_back())) {
+    Value isPlace = arith::CmpFOp::create(
+        n.builder, n.loc, arith::CmpFPredicate::OEQ, element.value, maxima);
+    if (element.isInside)
+      isPlace =
+          arith::AndIOp::create(n.builder, n.loc, isPlace, element.isInside);
+    place = arith::SelectOp::create(n.builder, n.loc, isPlace, element.position,
+                                    place);
+  }
+  for (const Element &element : elements) {
+    Value isNaN =
+        arith::CmpFOp::create(n.builder, n.loc, arith::CmpFPredicate::UNO,
+                              element.value, element.value);
+    place = arith::SelectOp::create(n.builder, n.loc, isNaN, element.position,
+                                    place);
+  }
+  // From where the window begins, through all planes.
+  SmallVector<int64_t> strides = {1, 1};
+  llvm::append_range(strides, w.strides);
+  for (int64_t i = spatial + 2, scale = 1; i-- > 0; scale *= n.shape(0)[i])
+    if (type.getDimSize(i) > 1)
+      place = arith::AddIOp::create(
+          n.builder, n.loc, place, scaledIndex(n, type, i, strides[i] * scale));
+  return place;
 }

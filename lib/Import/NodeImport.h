@@ -28,6 +28,8 @@ struct ImportState {
   std::function<mlir::Value()> step;
   /// The random ids given so far; the next op gets the next one.
   int64_t randomIds = 0;
+  /// Elements of the windows of pools whose indices are asked for, so far.
+  int64_t poolElements = 0;
   /// x of every value that is sigmoid(x) or softmax(x), for stable logarithms.
   llvm::DenseMap<mlir::Value, mlir::Value> sigmoidOf;
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> softmaxOf;

@@ -80,6 +80,23 @@ def test_pool_indices(attributes, shape):
         assert maxima[at] == best and indices[at] == np.ravel_multi_index(where, shape)
 
 
+@pytest.mark.parametrize("rows,place", [([[1, np.nan], [5, 6]], 1), ([[np.nan, 7], [np.nan, 6]], 2)])
+def test_pool_indices_of_nans(rows, place):
+    """The last NaN, as torch.nn.functional.max_pool2d(x, 2, return_indices=True) gives it."""
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 2])
+    maxima, indices = backend.run_node(node, [np.array([[rows]], np.float32)])
+    assert np.isnan(maxima).all() and indices.tolist() == [[[[place]]]]
+
+
+def test_pool_indices_take_no_tables(tmp_path):
+    """Two million windows in a file of a few kilobytes."""
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    shape = [1, 1, 1024, 2048]
+    model = make_model([node], [("x", "f", shape)], [("i", "i", shape)])
+    bessemer.compile(model).save(tmp_path / "pool.bsm")
+    assert (tmp_path / "pool.bsm").stat().st_size < 1 << 20
+
+
 def scatter_mean(traced):
     """What PyTorch's exporter writes of x.scatter_reduce(0, i, u, "mean")."""
     node = helper.make_node("ScatterElements", ["x", "i", "u"], ["scatter_reduce"], name="node_scatter_reduce", axis=0)
