@@ -71,11 +71,6 @@ private:
                                     ": there is no data column '" + column +
                                     "'; the data has " + data.str());
     }
-    for (const auto &[input, normalization] : options.normalizationOf)
-      if (!isInput(input))
-        return Status::invalidInput("--scale, --mean, --std: there is no "
-                                    "input '" +
-                                    input + "'; inputs are " + names);
     return {};
   }
 
@@ -139,11 +134,8 @@ BoundData::bind(const DataSet &data, std::span<const ValueInfo> inputs,
                                   "': expected rows, got a scalar");
     bool labels = input.name == options.labels;
     Normalization normalization;
-    if (auto own = options.normalizationOf.find(input.name);
-        own != options.normalizationOf.end())
-      normalization = own->second;
-    else if (!labels && (input.type.element == ElementType::F32 ||
-                         input.type.element == ElementType::F64))
+    if (!labels && (input.type.element == ElementType::F32 ||
+                    input.type.element == ElementType::F64))
       normalization = options.normalization;
     Expected<std::unique_ptr<BoundColumn>> column =
         BoundColumn::create(name, array, input, normalization, !labels);

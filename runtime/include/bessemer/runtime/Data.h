@@ -80,8 +80,6 @@ struct BindOptions {
   std::string columnsOption = "--map";
   /// For every float input but the labels.
   Normalization normalization;
-  /// By input name; replaces `normalization` there.
-  std::map<std::string, Normalization> normalizationOf;
   /// The input that holds the target; also served by a column "label", "y",
   /// "target" or "targets".
   std::string labels = "labels";
