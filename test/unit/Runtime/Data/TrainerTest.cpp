@@ -272,13 +272,19 @@ TEST(Trainer, WritesMetricsAndKeepsThemOnResume) {
               HasSubstr("{\"step\": 8, \"epoch\": 2, \"kind\": \"eval\""));
 }
 
-TEST(Trainer, KeepsTheMetricsOfAnEarlierRun) {
+class TrainerLog : public testing::Test {
+protected:
+  TrainerLog() { options.logDirectory = folder / "log"; }
+
   TemporaryFolder folder;
   TrainerOptions options = someOptions(4);
-  options.logDirectory = folder / "log";
-  auto session = trainedArtifact().session();
-  auto data = trainingData(*session, "train_step", 18);
+  decltype(trainedArtifact().session()) session = trainedArtifact().session();
+  decltype(trainingData(*session, "train_step", 18)) data =
+      trainingData(*session, "train_step", 18);
   Recorder heard;
+};
+
+TEST_F(TrainerLog, KeepsTheMetricsOfAnEarlierRun) {
   // A run that ended before its first report is in nobody's way.
   std::filesystem::create_directory(folder / "log");
   writeFile(folder / "log/metrics.jsonl", "");
@@ -306,13 +312,7 @@ TEST(Trainer, KeepsTheMetricsOfAnEarlierRun) {
   EXPECT_THAT(refusal(), HasSubstr("metrics.jsonl: there are metrics already"));
 }
 
-TEST(Trainer, ResumingFromStepZeroIsResuming) {
-  TemporaryFolder folder;
-  TrainerOptions options = someOptions(4);
-  options.logDirectory = folder / "log";
-  auto session = trainedArtifact().session();
-  auto data = trainingData(*session, "train_step", 18);
-  Recorder heard;
+TEST_F(TrainerLog, ResumingFromStepZeroIsResuming) {
   ASSERT_TRUE(train(*session, data, nullptr, options, {}, heard).ok());
   std::string csv = readFile(folder / "log/metrics.csv");
   auto again = train(*session, data, nullptr, options, TrainerState(), heard);
