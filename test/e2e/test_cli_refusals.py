@@ -73,10 +73,23 @@ def test_two_runs_do_not_share_a_checkpoint_directory(cli, model, program, data,
         result = cli("train", what, "--data", data, "--steps", "2", "--checkpoint-dir", run, *options)
         assert result.returncode == INPUT
         assert result.stderr.splitlines()[-1] == (
-            f"error: {run}: another run is writing its checkpoints here; choose another --checkpoint-dir")
+            f"error: {run}: another run is writing here; choose another --checkpoint-dir")
     assert os.listdir(run) == []
     os.close(other)
     ok(cli("train", program, "--data", data, "--steps", "2", "--checkpoint-dir", run))
+
+
+def test_two_runs_do_not_share_a_log_directory(cli, program, data, tmp_path):
+    log, run = tmp_path / "log", tmp_path / "run"
+    log.mkdir()
+    train = ["train", program, "--data", data, "--steps", "2", "--log-dir", log]
+    other = os.open(log, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    expect(cli(*train, "--checkpoint-dir", run), INPUT, f"{log}: another run is writing here; choose another --log-dir")
+    assert os.listdir(log) == [] and not run.exists()
+    os.close(other)
+    # One run may keep both in one folder.
+    ok(cli(*train, "--checkpoint-dir", log))
 
 
 def test_inputs_are_not_overwritten(cli, model, data, tmp_path):

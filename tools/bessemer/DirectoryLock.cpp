@@ -12,16 +12,18 @@ namespace bessemer::tool {
 
 using namespace runtime;
 
-Expected<DirectoryLock> DirectoryLock::acquire(const std::string &directory) {
+Expected<DirectoryLock> DirectoryLock::acquire(const std::string &directory,
+                                               const char *flag) {
   DirectoryLock lock(
       ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.descriptor < 0)
     return Status::invalidInput(directory +
                                 ": cannot open: " + std::strerror(errno));
   if (::flock(lock.descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Status::invalidInput(
-        directory + ": another run is writing its checkpoints here; choose "
-                    "another --checkpoint-dir");
+    return Status::invalidInput(directory +
+                                ": another run is writing here; choose another "
+                                "--" +
+                                flag);
   return lock;
 }
 

@@ -13,7 +13,9 @@ namespace bessemer::tool {
 /// it to everybody.
 class DirectoryLock {
 public:
-  static runtime::Expected<DirectoryLock> acquire(const std::string &directory);
+  /// `flag` is the one that chose the directory; an error advises another.
+  static runtime::Expected<DirectoryLock> acquire(const std::string &directory,
+                                                  const char *flag);
 
   DirectoryLock() = default;
   DirectoryLock(DirectoryLock &&other) noexcept;

@@ -113,6 +113,20 @@ Status checkResume(const Arguments &arguments) {
   return {};
 }
 
+/// Makes the folder of the metrics and keeps other runs out of it. The
+/// checkpoints may lie there, too; keepProgram() then locks it.
+Expected<DirectoryLock> lockLog(const Arguments &arguments) {
+  std::optional<std::string> directory = arguments.text("log-dir");
+  if (!directory)
+    return DirectoryLock();
+  BESSEMER_RETURN_IF_ERROR(createDirectories(*directory));
+  std::error_code absent;
+  if (std::filesystem::equivalent(*directory,
+                                  arguments.text("checkpoint-dir", ""), absent))
+    return DirectoryLock();
+  return DirectoryLock::acquire(*directory, "log-dir");
+}
+
 /// Makes the folder of the checkpoints, so that one that cannot be written is
 /// known before the training, and writes what they belong to: export and eval
 /// need it. Called when nothing can refuse the run any more, but another run
@@ -129,7 +143,8 @@ Expected<DirectoryLock> keepProgram(const Arguments &arguments,
   if (access(directory->c_str(), W_OK | X_OK) != 0)
     return Status::invalidInput(
         *directory + ": cannot create checkpoints: " + std::strerror(errno));
-  Expected<DirectoryLock> lock = DirectoryLock::acquire(*directory);
+  Expected<DirectoryLock> lock =
+      DirectoryLock::acquire(*directory, "checkpoint-dir");
   if (!lock)
     return lock;
   // Another run may have ended here just now.
@@ -232,6 +247,9 @@ Expected<int> run(const Arguments &arguments) {
   options->stop = &stopSignal;
   BESSEMER_RETURN_IF_ERROR(
       checkTraining(**session, **data, evalData.get(), *options, *resume));
+  Expected<DirectoryLock> logLock = lockLog(arguments);
+  if (!logLock)
+    return logLock.status();
   Expected<DirectoryLock> lock = keepProgram(arguments, **program);
   if (!lock)
     return lock.status();
