@@ -52,6 +52,12 @@ def test_prints_a_table(cli, program):
     assert len(lines) == 6 and "more rows" in lines[5]
 
 
+def test_top_also_limits_json(cli, program):
+    profile = ["profile", program, "--steps", 2, "--threads", 1, "--json"]
+    everything, three = (json.loads(ok(cli(*profile, *more)))["rows"] for more in ([], ["--top", 3]))
+    assert len(everything) > 3 and len(three) == 3
+
+
 def test_takes_data_and_refuses_what_does_not_fit(cli, program, tmp_path):
     import numpy as np
     np.savez(tmp_path / "d.npz", x=np.ones((9, 3, 4), np.float32), labels=np.zeros(9, np.int64))

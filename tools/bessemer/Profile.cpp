@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace bessemer::tool {
 namespace {
@@ -29,7 +30,8 @@ constexpr Flag flags[] = {
      nullptr, 1},
     {"by", FlagKind::Text, "WHAT", "one row per command, or per kernel",
      "command|kernel"},
-    {"top", FlagKind::Integer, "N", "rows to print (40)", nullptr, 1},
+    {"top", FlagKind::Integer, "N", "rows to print (40, or all as JSON)",
+     nullptr, 1},
     {"json", FlagKind::Switch, "", "print one JSON object"},
 };
 
@@ -210,21 +212,28 @@ Expected<int> run(const Arguments &arguments) {
   std::nth_element(seconds->begin(), seconds->begin() + steps / 2,
                    seconds->end());
   double median = (*seconds)[size_t(steps / 2)];
+  double mean = std::accumulate(seconds->begin(), seconds->end(), 0.0) /
+                static_cast<double>(steps);
   std::vector<Row> rows = rowsOf(**session, name, *times,
                                  arguments.text("by", "command") == "kernel");
   if (json) {
+    if (arguments.has("top"))
+      rows.resize(std::min(rows.size(), size_t(*arguments.integer("top"))));
     Json object = {{"function", name},
                    {"target", (*session)->target()},
                    {"threads", (*session)->threads()},
                    {"steps", steps},
+                   {"mean_seconds", mean},
                    {"median_seconds", median},
                    {"rows", jsonOf(rows)}};
     std::printf("%s\n", printable(object, 2).c_str());
     return 0;
   }
-  std::printf("%s on %s, %d threads: %ld steps, median %.3f ms\n", name.c_str(),
-              std::string((*session)->target()).c_str(), (*session)->threads(),
-              static_cast<long>(steps), median * 1e3);
+  // The rows add up to the mean, less what lies between commands.
+  std::printf("%s on %s, %d threads: %ld steps, mean %.3f ms, median %.3f ms\n",
+              name.c_str(), std::string((*session)->target()).c_str(),
+              (*session)->threads(), static_cast<long>(steps), mean * 1e3,
+              median * 1e3);
   printTable(rows, static_cast<double>(steps),
              size_t(arguments.integer("top", 40)));
   return 0;
@@ -238,7 +247,8 @@ const Subcommand &profileCommand() {
       "Measure what each command of a step takes.",
       "  bessemer profile gpt.bsm --below 8192 --threads 2\n"
       "  bessemer profile lenet.bsm --by kernel --data test.npz\n"
-      "Times include the wait for the slowest thread. GB/s counts each operand "
+      "Rows are means over the steps; they include the wait for the slowest "
+      "thread.\nGB/s counts each operand "
       "once;\nGFLOP/s is known for gemm kernels and convolutions.\n",
       "MODEL",
       "the .bsm file",
