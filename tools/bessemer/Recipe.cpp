@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 #include <yaml-cpp/yaml.h>
 
 namespace bessemer::tool {
@@ -148,9 +149,15 @@ private:
 Status applyRecipeText(const std::string &text, const std::string &path,
                        const Subcommand &command, Arguments &arguments) {
   try {
-    YAML::Node root = YAML::Load(text);
-    if (root.IsNull())
+    std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1)
+      return Status::usage(path + ":" +
+                           std::to_string(documents[1].Mark().line + 1) +
+                           ": expected one YAML document, got " +
+                           std::to_string(documents.size()));
+    if (documents.empty() || documents.front().IsNull())
       return {};
+    YAML::Node root = documents.front();
     if (!root.IsMap())
       return Status::usage(path + ":" + std::to_string(root.Mark().line + 1) +
                            ": expected a map of flags");
