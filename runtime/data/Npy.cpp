@@ -181,6 +181,11 @@ Expected<Array> readNpy(const std::string &name, Bytes bytes, Owner owner) {
     return Status::invalidInput(
         name + ": expected numbers or booleans, got NumPy type '" +
         header->description + "'");
+  for (int64_t extent : header->shape)
+    if (extent < 0)
+      return Status::invalidInput(name +
+                                  ": expected dimensions of at least 0, got " +
+                                  std::to_string(extent));
   TensorType type{*element, std::move(header->shape)};
   Bytes elements = bytes.subspan(start + length);
   std::optional<size_t> expected = byteSize(type);

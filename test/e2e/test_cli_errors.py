@@ -67,7 +67,7 @@ def expect(result, status, *parts):
     (["compile", "m.onnx", "-o", "o.bsm", "--target", "sm_80"], "sm_80"),
     (["compile", "m.onnx", "-o", "o.bsm", "--devices", "2"], "--devices"),
     (["compile", "m.onnx", "-o", "o.bsm", "--mesh", "data=2"], "--mesh"),
-    (["compile", "m.onnx", "-o", "o.bsm", "--betas", "0.9"], "--betas"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--betas", "0.9"], "--betas: expected two numbers, got 1"),
     (["compile", "m.onnx", "--emit", "assembly"], "graph, kern, exec, llvm"),
 ])
 def test_usage(cli, command, part):

@@ -151,7 +151,9 @@ Status checkSupported(const Arguments &arguments) {
     return refuse(arguments.has("mesh") ? "mesh" : "devices",
                   "this version trains on one device");
   if (arguments.has("betas") && arguments.numbers("betas").size() != 2)
-    return refuse("betas", "expected two numbers");
+    return refuse("betas",
+                  "expected two numbers, got " +
+                      std::to_string(arguments.numbers("betas").size()));
   return {};
 }
 
