@@ -76,7 +76,7 @@ Expected<Evaluation> evaluate(Session &session,
   return result;
 }
 
-Status checkFinite(const Evaluation &result, const BoundData &data) {
+Status requireFiniteLoss(const Evaluation &result, const BoundData &data) {
   if (std::isfinite(result.loss))
     return {};
   std::string where;
@@ -87,7 +87,7 @@ Status checkFinite(const Evaluation &result, const BoundData &data) {
             std::to_string(last) + " (from 0)";
   }
   return Status::invalidInput(
-      "eval: the loss is not finite" + where +
+      "the loss is not finite" + where +
       "; look for NaN in the data and in the weights, and for indices that the "
       "model computes outside of their table");
 }

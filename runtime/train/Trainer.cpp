@@ -160,11 +160,18 @@ Status Run::evaluateNow() {
   if (!evalData || state.evaluatedStep == state.step)
     return {};
   Expected<Evaluation> result = evaluate(session, evalData, options.stop);
-  if (!result) // Interrupted: a resumed run repeats it.
-    return stopping() ? Status() : result.status();
-  if (Status finite = runtime::checkFinite(*result, *evalData); !finite.ok())
-    return Status::invalidInput("step " + std::to_string(state.step) + ": " +
-                                finite.message());
+  if (!result && stopping())
+    return {}; // A resumed run repeats it.
+  Status status =
+      result ? requireFiniteLoss(*result, *evalData) : result.status();
+  if (!status.ok()) {
+    // Weights that the training has spoilt are its fault; others are kept, so
+    // that a run with mended data can go on from here.
+    BESSEMER_RETURN_IF_ERROR(checkFinite(std::nullopt));
+    BESSEMER_RETURN_IF_ERROR(save());
+    return Status::invalidInput("step " + std::to_string(state.step) +
+                                ": evaluation: " + status.message());
+  }
   state.evaluatedStep = state.step;
   summary.evaluation = *result;
   bool accuracy = options.keepBest == TrainerOptions::Best::Accuracy;

@@ -149,8 +149,11 @@ def test_an_evaluation_that_is_not_finite_ends_the_training(cli, files, tmp_path
     # An epoch of 20 rows has 3 batches of 6.
     result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--eval-data", tmp_path / "n.npz", "--epochs", 2,
                  "--checkpoint-dir", tmp_path / "run", "--checkpoint-every", 2)
-    expect(result, INPUT, "step 3: eval: the loss is not finite, first in rows 12 to 17 (from 0); look for NaN in the data")
-    assert "nan" not in result.stdout and '"step": 2,' in (tmp_path / "run/last/trainer.json").read_text()
+    expect(result, INPUT, "step 3: evaluation: the loss is not finite, first in rows 12 to 17 (from 0); look for NaN in the data")
+    assert "nan" not in result.stdout and '"step": 3,' in (tmp_path / "run/last/trainer.json").read_text()
+    ok = cli("train", files / "m.bsm", "--data", files / "d.npz", "--eval-data", files / "d.npz", "--epochs", 2,
+             "--checkpoint-dir", tmp_path / "run", "--resume")
+    assert ok.returncode == 0 and "step 6 of 6" in ok.stdout, ok.stderr
 
 
 @pytest.mark.parametrize("flags,parts", [

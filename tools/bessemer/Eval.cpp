@@ -42,7 +42,8 @@ Expected<int> run(const Arguments &arguments) {
   Expected<Evaluation> result = evaluate(**session, *data);
   if (!result)
     return result.status();
-  BESSEMER_RETURN_IF_ERROR(checkFinite(*result, **data));
+  if (Status finite = requireFiniteLoss(*result, **data); !finite.ok())
+    return Status::invalidInput("eval: " + finite.message());
   if (json) {
     nlohmann::ordered_json object = {{"loss", result->loss},
                                      {"count", result->count}};

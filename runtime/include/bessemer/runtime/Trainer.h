@@ -55,7 +55,7 @@ Expected<Evaluation> evaluate(Session &session,
 
 /// A mean that is no number measures nothing, as in a training step: the error
 /// names the rows of the first batch that makes it one.
-Status checkFinite(const Evaluation &result, const BoundData &data);
+Status requireFiniteLoss(const Evaluation &result, const BoundData &data);
 
 /// What is known after a step that was looked at.
 struct StepReport {

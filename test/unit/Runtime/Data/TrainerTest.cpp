@@ -278,8 +278,8 @@ protected:
 
   TemporaryFolder folder;
   TrainerOptions options = someOptions(4);
-  decltype(trainedArtifact().session()) session = trainedArtifact().session();
-  decltype(trainingData(*session, "train_step", 18)) data =
+  std::unique_ptr<Session> session = trainedArtifact().session();
+  std::shared_ptr<const BoundData> data =
       trainingData(*session, "train_step", 18);
   Recorder heard;
 };
@@ -354,18 +354,47 @@ TEST(Trainer, StopsAtAnEvaluationThatIsNotFinite) {
       train(*session, trainingData(*session, "train_step", 18),
             trainingData(*session, "eval_step", 8, 4), options, {}, heard);
   EXPECT_THAT(summary.status().message(),
-              HasSubstr("step 4: eval: the loss is not finite, first in rows 4 "
-                        "to 7 (from 0)"));
+              HasSubstr("step 4: evaluation: the loss is not finite, first in "
+                        "rows 4 to 7 (from 0)"));
   EXPECT_TRUE(heard.evaluationLosses.empty());
   EXPECT_FALSE(std::filesystem::exists(folder / "c/best"));
-  // What was written before stays.
+  // The training until then is sound.
   auto kept = loadCheckpoint(folder / "c", *session);
   ASSERT_TRUE(kept.ok());
-  EXPECT_EQ((*kept)->step, 2u);
+  EXPECT_EQ((*kept)->step, 4u);
   std::string lines = readFile(folder / "log/metrics.jsonl");
   EXPECT_THAT(lines,
               HasSubstr("{\"step\": 4, \"epoch\": 1, \"kind\": \"train\""));
   EXPECT_EQ(lines.find("eval"), std::string::npos);
+
+  // Also where checkpoints are written at the end only.
+  options.checkpointEvery = 0;
+  options.checkpointDirectory = folder / "d";
+  options.logDirectory.clear();
+  auto other = trainedArtifact().session();
+  ASSERT_FALSE(train(*other, trainingData(*other, "train_step", 18),
+                     trainingData(*other, "eval_step", 8, 4), options, {},
+                     heard)
+                   .ok());
+  auto atEnd = loadCheckpoint(folder / "d", *other);
+  ASSERT_TRUE(atEnd.ok());
+  EXPECT_EQ((*atEnd)->step, 4u);
+}
+
+TEST(Trainer, BlamesItselfForTheEvaluationOfSpoiltWeights) {
+  TemporaryFolder folder;
+  auto session = trainedArtifact(/*nonfiniteStep=*/1).session();
+  TrainerOptions options = someOptions(8);
+  options.logEvery = 100;
+  options.checkpointDirectory = folder / "c";
+  Recorder heard;
+  auto summary =
+      train(*session, trainingData(*session, "train_step", 18),
+            trainingData(*session, "eval_step", 8, 4), options, {}, heard);
+  // Steps are counted from 1.
+  EXPECT_THAT(summary.status().message(),
+              HasSubstr("step 2: the loss is not finite; try a lower --lr"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "c/last"));
 }
 
 TEST(Trainer, MetricsThatCannotBeWrittenEndTheRun) {
