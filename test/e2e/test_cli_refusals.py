@@ -16,6 +16,7 @@ import struct
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 from sanitizers import SANITIZED
 
@@ -90,6 +91,21 @@ def test_two_runs_do_not_share_a_log_directory(cli, program, data, tmp_path):
     os.close(other)
     # One run may keep both in one folder.
     ok(cli(*train, "--checkpoint-dir", log))
+
+
+def test_results_of_two_names_do_not_share_a_file(cli, tmp_path):
+    def value(name):
+        return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2])
+    nodes = [onnx.helper.make_node(op, ["x"], [name]) for op, name in (("Neg", "a/b"), ("Abs", "a_b"))]
+    graph = onnx.helper.make_graph(nodes, "clash", [value("x")], [value("a/b"), value("a_b")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=9), tmp_path / "m.onnx")
+    ok(cli("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.bsm"))
+    np.save(tmp_path / "x.npy", np.float32([1, -2]))
+    run = ["run", tmp_path / "m.bsm", "--input", f"x={tmp_path}/x.npy"]
+    expect(cli(*run, "--output-dir", tmp_path / "out"), INPUT,
+           "--output-dir: the outputs 'a/b' and 'a_b' would both be a_b.npy; rename one of them in the model")
+    assert not (tmp_path / "out").exists()
+    ok(cli(*run))
 
 
 def test_inputs_are_not_overwritten(cli, model, data, tmp_path):

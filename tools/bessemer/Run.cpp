@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 namespace bessemer::tool {
 namespace {
@@ -83,6 +84,27 @@ Status collect(const Session &session, const FunctionInfo &function,
   return {};
 }
 
+/// Names of values may hold slashes; files may not.
+std::string fileName(const ValueInfo &output) {
+  std::string name = output.name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name + ".npy";
+}
+
+/// Results of different names may not end in one file.
+Status checkFileNames(const FunctionInfo &function) {
+  std::map<std::string, std::string> outputs;
+  for (const ValueInfo &output : function.outputs) {
+    auto [other, isNew] = outputs.try_emplace(fileName(output), output.name);
+    if (!isNew)
+      return Status::invalidInput("--output-dir: the outputs '" +
+                                  other->second + "' and '" + output.name +
+                                  "' would both be " + other->first +
+                                  "; rename one of them in the model");
+  }
+  return {};
+}
+
 Status writeResults(const std::string &directory,
                     const std::vector<Collected> &results) {
   std::error_code error;
@@ -90,13 +112,9 @@ Status writeResults(const std::string &directory,
   if (error)
     return Status::invalidInput(directory +
                                 ": cannot create: " + error.message());
-  for (const Collected &result : results) {
-    // Names of values may hold slashes; files may not.
-    std::string name = result.info.name;
-    std::replace(name.begin(), name.end(), '/', '_');
-    BESSEMER_RETURN_IF_ERROR(writeNpy(directory + "/" + name + ".npy",
+  for (const Collected &result : results)
+    BESSEMER_RETURN_IF_ERROR(writeNpy(directory + "/" + fileName(result.info),
                                       {result.info.type, result.bytes.data()}));
-  }
   return {};
 }
 
@@ -168,6 +186,8 @@ Expected<int> run(const Arguments &arguments) {
   if (!found)
     return found.status();
   const FunctionInfo &function = **found;
+  if (arguments.has("output-dir"))
+    BESSEMER_RETURN_IF_ERROR(checkFileNames(function));
   auto data = bindInputs(arguments, function);
   if (!data)
     return data.status();
