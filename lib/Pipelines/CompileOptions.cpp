@@ -123,12 +123,11 @@ void readOptimizer(const json &value, CompileOptions &options) {
   if (!value.is_object())
     fail("optimizer", "an object such as {\"kind\": \"adamw\", \"lr\": 0.001}",
          value);
-  if (!value.contains("kind"))
-    fail("optimizer.kind", "one of sgd, adamw", json());
+  const json kind = value.value("kind", json("sgd"));
   OptimizerOptions &optimizer = options.training.optimizer;
   std::string problem;
   if (failed(parseOptimizer(
-          getString("optimizer.kind", value["kind"]), optimizer,
+          getString("optimizer.kind", kind), optimizer,
           [&](const llvm::Twine &text) { problem = text.str(); })))
     throw RecipeError{"optimizer.kind", ": " + problem};
   bool adamw = optimizer.kind == OptimizerOptions::Kind::AdamW;

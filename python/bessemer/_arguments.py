@@ -42,6 +42,15 @@ def path(name, value):
     return text
 
 
+def output(name, value, inputs):
+    """The path of a file to write, which must be none of the files that are read."""
+    text = path(name, value)
+    for file in inputs:
+        if os.path.isfile(text) and os.path.exists(file) and os.path.samefile(text, file):
+            raise Error(f"{name}: expected another file than the input {file}, got {text}")
+    return text
+
+
 def count(name, value, most):
     """A whole number in [0, most]."""
     try:

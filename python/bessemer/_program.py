@@ -50,7 +50,8 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
                line; what is given here replaces what it says
     loss       cross_entropy, nll, mse, bce, bce_with_logits, output, output:NAME;
                without it only `predict` is compiled
-    optimizer  a kind ("sgd", "adamw") or {"kind": ..., "lr": ..., ...}
+    optimizer  a kind ("sgd", "adamw") or {"kind": ..., "lr": ..., ...}; without a
+               kind the recipe's optimizer with these constants, else sgd
     precision  "f32"
     target     "cpu" (the default), "cpu:x86-64-v3", "cpu:x86-64-v4", or a list
                of them
@@ -70,6 +71,11 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
                    pass_plugins=pass_plugins)
     values = {} if recipe is None else json.loads(_core.read_recipe(_arguments.path("recipe", recipe)))
     given = {key: value for key, value in options.items() if value is not None}
+    if given.get("emit", "artifact") != "artifact":
+        raise Error("option 'emit': expected artifact, as stages are what `bessemer compile --emit` prints, "
+                    f"got {given['emit']!r}")
+    if isinstance(optimizer, dict) and "kind" not in optimizer:
+        given["optimizer"] = {**values.get("optimizer", {}), **optimizer}
     # Where the recipe says what is left of it, for errors.
     origins = {key: place for key, place in values.pop("@origins", {}).items() if key.split(".")[0] not in given}
     values.update(given)
@@ -85,7 +91,7 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
                     f"got {type(model).__name__}")
     answer = _answer(_call(_core.compile, _options({**values, "@origins": origins}), data))
     name = os.fspath(model) if data is None else "<model>"
-    return Program(_core.Program.from_bytes(answer.artifact, name))
+    return Program(_core.Program.from_bytes(answer.artifact, name), name if data is None else None)
 
 
 def load(path):
@@ -99,8 +105,9 @@ def load(path):
 class Program:
     """A compiled program: functions, state and machine code."""
 
-    def __init__(self, core):
+    def __init__(self, core, model=None):
         self._core = core
+        self._model = model  # the file it was compiled from, if any
 
     @property
     def functions(self):
@@ -131,8 +138,9 @@ class Program:
         return self._core.targets
 
     def save(self, path):
-        """Writes the artifact: beside, then renamed over `path`."""
-        self._core.save(_arguments.path("path", path))
+        """Writes the artifact: beside, then renamed over `path`, which must not be the model."""
+        inputs = [] if self._model is None else [self._model]
+        self._core.save(_arguments.output("path", path, inputs))
 
     def session(self, device="cpu", threads=0, seed=0):
         """A session: the state of the program on a device. `threads` is at most
@@ -144,6 +152,7 @@ class Program:
     def export(self, checkpoint, path):
         """Writes the model with the weights of a checkpoint as .onnx, whatever
         the checkpoint's optimizer."""
-        options = {"checkpoint": _core.state_file(_arguments.path("checkpoint", checkpoint)),
-                   "output": _arguments.path("path", path)}
+        state = _core.state_file(_arguments.path("checkpoint", checkpoint))
+        inputs = [state, os.path.join(os.path.dirname(state), "trainer.json")]
+        options = {"checkpoint": state, "output": _arguments.output("path", path, inputs)}
         _answer(_call(_core.export_model, _options(options), self._core.bytes()))

@@ -4,6 +4,7 @@ what was found."""
 
 import math
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -106,6 +107,7 @@ def itself(container):
     (dict(target=itself([])), "option 'targets': expected lists and mappings that are nested at most 32 deep"),
     (dict(optimizer=itself({})), r"option 'optimizer\.a\.a.*: expected lists and mappings that are nested at most 32 deep"),
     (dict(dims=["batch"]), "option 'dims': expected an object"),
+    (dict(emit="graph"), "option 'emit': expected artifact, as stages are what `bessemer compile --emit` prints, got 'graph'"),
     (dict(recipe=3), "recipe: expected a path in UTF-8, got 3"),
     (dict(recipe=""), "recipe: expected a path in UTF-8, got ''"),
 ])
@@ -118,6 +120,35 @@ def test_numpy_numbers_are_options(case):
     program = case.compile(batch=np.int64(7), optimizer={"kind": "sgd", "lr": np.float32(0.5)})
     assert program.functions["predict"]["inputs"]["x"][1][0] == 7
     assert float(program.settings["lr"]) == 0.5
+
+
+def test_an_optimizer_without_a_kind(case, tmp_path):
+    def constants(**options):
+        settings = bessemer.compile(case.model, loss="mse", batch=8, **options).settings
+        return settings["optimizer"], float(settings["lr"])
+    assert constants(optimizer={"lr": 0.25}) == ("sgd", 0.25)
+    (tmp_path / "r.yaml").write_text("optimizer: {kind: adamw, lr: 0.5, eps: 0.125}\n")
+    assert constants(recipe=tmp_path / "r.yaml", optimizer={"lr": 0.25}) == ("adamw", 0.25)
+    assert constants(recipe=tmp_path / "r.yaml", optimizer={"kind": "sgd", "lr": 0.25}) == ("sgd", 0.25)
+    assert constants(recipe=tmp_path / "r.yaml") == ("adamw", 0.5)
+
+
+def test_inputs_are_not_overwritten(case, tmp_path):
+    model = tmp_path / "model.onnx"
+    shutil.copy(case.model, model)
+    program = bessemer.compile(model, loss="mse", batch=8)
+    session = program.session()
+    session.save(tmp_path / "run")
+    state = tmp_path / "run/state.safetensors"
+    before = model.read_bytes(), state.read_bytes()
+    with pytest.raises(bessemer.Error, match="path: expected another file than the input .*model.onnx"):
+        program.save(model)
+    with pytest.raises(bessemer.Error, match="path: expected another file than the input .*state.safetensors"):
+        program.export(tmp_path / "run", state)
+    assert (model.read_bytes(), state.read_bytes()) == before
+    program.export(tmp_path / "run", model)
+    program.save(tmp_path / "model.bsm")
+    bessemer.load(tmp_path / "model.bsm").save(tmp_path / "model.bsm")
 
 
 @pytest.mark.parametrize("value", ["", 3, None, "a\0b", "/tmp/\udcff"])

@@ -61,8 +61,9 @@ struct CompileOptions {
 };
 
 /// Parses the JSON object `text`. Returns nothing and sets `error` to one line
-/// (key, expected, found) when it is not a valid recipe. The object `origins`
-/// may say what errors call a key, e.g. {"batch": "recipe.yaml:3: batch"}.
+/// (key, expected, found) when it is not a valid recipe. The object at the
+/// key "@origins" may say what errors call a key, e.g. {"batch":
+/// "recipe.yaml:3: batch"}.
 std::optional<CompileOptions> parseCompileOptions(const std::string &text,
                                                   std::string &error);
 
