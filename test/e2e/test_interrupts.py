@@ -51,7 +51,7 @@ def test_a_killed_run_resumes_to_the_same_bits(folder, tmp_path):
     assert os.listdir(tmp_path / "killed") == ["last"]
 
 
-@pytest.mark.parametrize("stop,status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("stop,status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_after_the_step_with_a_checkpoint(folder, tmp_path, stop, status):
     endless = command(folder, "--steps", 10_000_000, "--log-every", 10_000_000)
     process = start(endless, tmp_path / "run")

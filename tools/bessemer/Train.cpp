@@ -259,6 +259,9 @@ Expected<int> run(const Arguments &arguments) {
   const char *unit = unitOf(**program);
   std::signal(SIGINT, handleSignal);
   std::signal(SIGTERM, handleSignal);
+  // A terminal that is gone, unless nohup lets it.
+  if (std::signal(SIGHUP, handleSignal) == SIG_IGN)
+    std::signal(SIGHUP, SIG_IGN);
   printStart(**session, totalSteps, (*data)->batch(), unit);
   uint64_t firstStep = *resume ? (*resume)->step : 0;
   if (firstStep >= totalSteps) {
