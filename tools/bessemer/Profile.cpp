@@ -247,9 +247,9 @@ const Subcommand &profileCommand() {
       "Measure what each command of a step takes.",
       "  bessemer profile gpt.bsm --below 8192 --threads 2\n"
       "  bessemer profile lenet.bsm --by kernel --data test.npz\n"
-      "Rows are means over the steps; they include the wait for the slowest "
-      "thread.\nGB/s counts each operand "
-      "once;\nGFLOP/s is known for gemm kernels and convolutions.\n",
+      "Rows are means over the steps (sums of them as JSON); they include the "
+      "wait for\nthe slowest thread. GB/s counts each operand once; GFLOP/s is "
+      "known for gemm\nkernels and convolutions.\n",
       "MODEL",
       "the .bsm file",
       {{"Profile", flags},
