@@ -67,7 +67,7 @@ def expect(result, status, *parts):
     (["compile", "m.onnx", "-o", "o.bsm", "--target", "sm_80"], "sm_80"),
     (["compile", "m.onnx", "-o", "o.bsm", "--devices", "2"], "--devices"),
     (["compile", "m.onnx", "-o", "o.bsm", "--mesh", "data=2"], "--mesh"),
-    (["compile", "m.onnx", "-o", "o.bsm", "--betas", "0.9"], "--betas: expected two numbers, got 1"),
+    (["compile", "m.onnx", "-o", "o.bsm", "--betas", "0.9"], "--betas: expected two numbers, got '0.9'"),
     (["compile", "m.onnx", "--emit", "assembly"], "graph, kern, exec, llvm"),
 ])
 def test_usage(cli, command, part):
@@ -204,9 +204,9 @@ def test_commas_in_a_recipes_list_are_names(cli, files, tmp_path):
 def test_numbers_beyond_their_type(cli, golden, files, tmp_path):
     model = golden("mlp_cross_entropy").model
     expect(cli("train", files / "m.bsm", "--data", files / "d.npz", "--seed", 2 ** 64 - 1), USAGE,
-           "--seed: expected a whole number from -2^63 to 2^63 - 1, got '18446744073709551615'")
+           "--seed: expected a whole number from 0 to 2^63 - 1, got '18446744073709551615'")
     expect(cli("train", files / "m.bsm", "--data", files / "d.npz", f"--seed={-2 ** 63 - 1}"), USAGE,
-           "--seed: expected a whole number from -2^63 to 2^63 - 1, got '-9223372036854775809'")
+           "--seed: expected a whole number from 0 to 2^63 - 1, got '-9223372036854775809'")
     clip = ["compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy", "--batch", 6, "--clip-norm"]
     for number in ("1e-300", "1.17549e-38", "1.1754942e-38"):
         expect(cli(*clip, number), USAGE, f"--clip-norm: expected a number of at least 1.17549435e-38, got {number}")
@@ -217,6 +217,18 @@ def test_numbers_beyond_their_type(cli, golden, files, tmp_path):
 def test_data_without_columns(cli, files, tmp_path):
     np.savez(tmp_path / "none.npz")
     expect(cli("train", files / "m.bsm", "--data", tmp_path / "none.npz"), INPUT, "none.npz: expected arrays, got none")
+
+
+def test_empty_lists_and_documents_of_a_recipe_are_nothing(cli, golden, files, tmp_path):
+    (tmp_path / "r.yaml").write_text("batch: 6\nfreeze: []\ntrain: []\ndims: {}\ntargets: []\npass_plugins: []\nmean: []\nmap: {}\n---\n# no more\n")
+    model = golden("mlp_cross_entropy").model
+    assert cli("compile", model, "-o", tmp_path / "r.bsm", "--recipe", tmp_path / "r.yaml").returncode == 0
+    assert cli("compile", model, "-o", tmp_path / "o.bsm", "--batch", 6).returncode == 0
+    assert (tmp_path / "r.bsm").read_bytes() == (tmp_path / "o.bsm").read_bytes()
+    result = cli("train", files / "m.bsm", "--data", files / "d.npz", "--recipe", tmp_path / "r.yaml")
+    assert result.returncode == 0, result.stderr
+    (tmp_path / "r.yaml").write_text("data: []\n")
+    expect(cli("train", files / "m.bsm", "--recipe", tmp_path / "r.yaml"), USAGE, "train needs --data FILES")
 
 
 def test_steps_or_epochs_override_the_other_of_a_recipe(cli, files, tmp_path):
@@ -273,7 +285,7 @@ def test_run_names_inputs_and_functions(cli, files):
     ("strict: perhaps\n", ["r.yaml:1", "true or false"]),
     ("lr: [1, 2]\n", ["r.yaml:1", "single value"]),
     ("\n- lr\n", ["r.yaml:2: expected a map"]),
-    ("lr: 0.1\n---\nseed: 3\n---\n", ["r.yaml:3: expected one YAML document, got 3"]),
+    ("lr: 0.1\n---\nseed: 3\n---\n", ["r.yaml:3: expected one YAML document, got 2"]),
     ("lr: 0.1\nseed: {a: b\n", ["r.yaml:3"]),
     # What needs another flag, or another value of one.
     ("\nkeep_best: loss\n", ["r.yaml:2: keep_best needs --eval-data"]),
@@ -283,9 +295,6 @@ def test_run_names_inputs_and_functions(cli, files):
     ("steps: 2\nwarmup_steps: 3\n", ["r.yaml:2: warmup_steps 3: the run has only 2 steps"]),
     ("steps: 2\nepochs: 3\n", ["r.yaml:2: epochs: give --epochs or --steps, not both"]),
     ("\nepochs: 9000000000000000\n", ["r.yaml:2: epochs: expected at most"]),
-    ("\ndata: []\n", ["r.yaml:2: data: expected at least one value, got none"]),
-    ("\nmap: {}\n", ["r.yaml:2: map: expected at least one value, got none"]),
-    ("\nmean: []\n", ["r.yaml:2: mean: expected at least one value, got none"]),
     ("threads: 5000\n", ["r.yaml:1: threads: expected at most 4096"]),
 ])
 def test_recipes(cli, files, tmp_path, text, parts):

@@ -40,8 +40,7 @@ void bindFlag(Bound &bound, const Flag &flag, const std::string &group) {
                  ->type_name(flag.value)
                  ->expected(1)
                  ->take_all();
-    bool list = flag.kind == FlagKind::List || flag.kind == FlagKind::Pairs ||
-                flag.kind == FlagKind::Numbers;
+    const bool list = isList(flag.kind);
     // "--input a=1 b=2" reads as two values; the model comes first.
     option->expected(1, list ? CLI::detail::expected_max_vector_size : 1);
     option->allow_extra_args(list);

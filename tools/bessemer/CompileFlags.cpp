@@ -150,10 +150,13 @@ Status checkSupported(const Arguments &arguments) {
   if (arguments.integer("devices", 1) > 1 || arguments.has("mesh"))
     return refuse(arguments.has("mesh") ? "mesh" : "devices",
                   "this version trains on one device");
-  if (arguments.has("betas") && arguments.numbers("betas").size() != 2)
-    return refuse("betas",
-                  "expected two numbers, got " +
-                      std::to_string(arguments.numbers("betas").size()));
+  if (std::vector<std::string> betas = arguments.list("betas");
+      !betas.empty() && betas.size() != 2) {
+    std::string all;
+    for (const std::string &beta : betas)
+      all += (all.empty() ? "" : ",") + beta;
+    return refuse("betas", "expected two numbers, got '" + all + "'");
+  }
   return {};
 }
 

@@ -22,6 +22,17 @@ std::vector<std::string> split(const std::string &text, char separator) {
   }
 }
 
+/// What a flag of whole numbers takes.
+std::string rangeText(const Flag &flag) {
+  auto bound = [](double value, const char *none) -> std::string {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.0f", value);
+    return std::abs(value) < 1e18 ? text : none;
+  };
+  return "a whole number from " + bound(flag.least, "-2^63") + " to " +
+         bound(flag.most, "2^63 - 1");
+}
+
 } // namespace
 
 std::optional<double> parseNumber(const std::string &text) {
@@ -46,8 +57,7 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
     return Status::usage(given.origin + ": expected " + expected + ", got '" +
                          found + "'");
   };
-  bool many = flag.kind == FlagKind::List || flag.kind == FlagKind::Numbers ||
-              flag.kind == FlagKind::Pairs;
+  const bool many = isList(flag.kind);
   if (many && !given.isSplit) {
     std::vector<std::string> all;
     for (const std::string &value : given.values)
@@ -59,9 +69,6 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
     return Status::usage(given.origin + ": expected one value, got " +
                          std::to_string(given.values.size()));
   }
-  if (many && given.values.empty())
-    return Status::usage(given.origin + ": expected at least one value, got "
-                                        "none");
   for (const std::string &value : given.values) {
     if (value.empty() && !many)
       return wrong(flag.value, value);
@@ -75,7 +82,7 @@ Status checkValues(const Flag &flag, Arguments::Given &given) {
         return wrong(!integral ? "a number"
                      : number && value.find_first_not_of("-0123456789") ==
                                      std::string::npos
-                         ? "a whole number from -2^63 to 2^63 - 1"
+                         ? rangeText(flag)
                          : "a whole number",
                      value);
       if (*number < flag.least || *number > flag.most) {

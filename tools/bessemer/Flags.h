@@ -35,6 +35,12 @@ enum class FlagKind {
   Pairs
 };
 
+/// Whether a flag of this kind holds several values.
+constexpr bool isList(FlagKind kind) {
+  return kind == FlagKind::List || kind == FlagKind::Numbers ||
+         kind == FlagKind::Pairs;
+}
+
 struct Flag {
   /// Without dashes, e.g. "warmup-steps".
   const char *name;

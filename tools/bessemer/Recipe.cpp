@@ -74,9 +74,10 @@ private:
   Status readValues(const Flag &flag, const YAML::Node &where,
                     const YAML::Node &value, Arguments::Given &given,
                     bool &present) {
-    bool list = flag.kind == FlagKind::List || flag.kind == FlagKind::Numbers ||
-                flag.kind == FlagKind::Pairs;
+    const bool list = isList(flag.kind);
     given.isSplit = !value.IsScalar();
+    // An empty list is as if there were none.
+    present = value.IsScalar() || value.size() != 0;
     if (flag.kind == FlagKind::Switch) {
       if (!value.IsScalar() || !YAML::convert<bool>::decode(value, present))
         return error(where,
@@ -150,14 +151,16 @@ Status applyRecipeText(const std::string &text, const std::string &path,
                        const Subcommand &command, Arguments &arguments) {
   try {
     std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    std::erase_if(documents,
+                  [](const YAML::Node &node) { return node.IsNull(); });
+    if (documents.empty())
+      return {};
     if (documents.size() > 1)
       return Status::usage(path + ":" +
                            std::to_string(documents[1].Mark().line + 1) +
                            ": expected one YAML document, got " +
                            std::to_string(documents.size()));
-    if (documents.empty() || documents.front().IsNull())
-      return {};
-    YAML::Node root = documents.front();
+    const YAML::Node &root = documents.front();
     if (!root.IsMap())
       return Status::usage(path + ":" + std::to_string(root.Mark().line + 1) +
                            ": expected a map of flags");
