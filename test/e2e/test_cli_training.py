@@ -84,6 +84,19 @@ def test_interrupted_and_resumed_run_is_the_uninterrupted_one(cli, program, data
     assert whole == parts
 
 
+def test_resuming_with_other_rows_is_noted(cli, program, data, tmp_path):
+    with np.load(data) as file:
+        x, labels = file["x"], file["labels"]
+    x[-1, 0, 0] += 1
+    np.savez(tmp_path / "other.npz", x=x, labels=labels)
+    ok(cli("train", program, "--data", data, "--steps", 2, "--checkpoint-dir", tmp_path / "run"))
+    for steps, rows, flags, noted in ((3, data, [], False), (4, data, ["--scale", 1], False), (5, data, ["--scale", 0.5], True),
+                                      (6, tmp_path / "other.npz", ["--scale", 0.5], True)):
+        result = cli("train", program, "--data", rows, "--steps", steps, "--checkpoint-dir", tmp_path / "run", "--resume", *flags)
+        ok(result)
+        assert ("note: the rows, or what --map, --scale, --mean and --std make of them, differ" in result.stderr) == noted
+
+
 def test_a_killed_run_leaves_a_checkpoint(cli, program, data, tmp_path):
     binary = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
     command = [binary, "train", program, "--data", data, "--steps", "1000000", "--checkpoint-every", "1",

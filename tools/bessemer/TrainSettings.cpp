@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TrainSettings.h"
 
+#include "bessemer/Format/Hash.h"
+
+#include <algorithm>
 #include <cstdio>
 
 namespace bessemer::tool {
@@ -68,6 +71,25 @@ std::optional<uint64_t> countFrom(const std::string &text, int64_t least) {
 std::optional<double> rateFrom(const std::string &text) {
   std::optional<double> value = parseNumber(text);
   return value && *value >= 0 ? value : std::nullopt;
+}
+
+/// A hash of some rows as the model gets them: other data, other columns and
+/// other numbers made of them are seen, without reading all of a large file.
+Expected<std::string> sampleOf(const BoundData &data) {
+  constexpr int64_t most = 16;
+  const int64_t last = data.rows() - 1, count = std::min(last, most - 1);
+  uint64_t hash = 0;
+  for (size_t input = 0; input < data.inputs().size(); ++input) {
+    std::vector<std::byte> row(data.rowBytes(input));
+    for (int64_t i = 0; i <= count; ++i) {
+      int64_t place = count ? last / count * i + last % count * i / count : 0;
+      BESSEMER_RETURN_IF_ERROR(data.copyRow(input, place, row.data()));
+      hash = format::hash64(row.data(), row.size(), hash);
+    }
+  }
+  char text[17];
+  std::snprintf(text, sizeof text, "%016lx", static_cast<unsigned long>(hash));
+  return std::string(text);
 }
 
 void noteDifference(const char *what, const std::string &saved,
@@ -147,6 +169,16 @@ trainerOptions(const Arguments &arguments, const Session &session,
                                        : "the checkpoint's warmup-steps") +
         " " + std::to_string(schedule.warmupSteps) + ": the run has only " +
         std::to_string(schedule.totalSteps) + " steps");
+
+  Expected<std::string> sample = sampleOf(data);
+  if (!sample)
+    return sample.status();
+  options.settings["data"] = *sample;
+  if (resume && resume->settings.contains("data") &&
+      resume->settings.at("data") != *sample)
+    std::fprintf(stderr, "note: the rows, or what --map, --scale, --mean and "
+                         "--std make of them, differ from the checkpoint's; "
+                         "the losses will differ from an uninterrupted run\n");
 
   options.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   if (resume) {

@@ -23,7 +23,8 @@ struct TrainerState {
   uint64_t seed = 0;
   /// Rows of the training data; a cursor has no meaning in other data.
   uint64_t dataRows = 0;
-  /// Settings of the run by flag name: lr, schedule, warmup-steps, steps.
+  /// Settings of the run by flag name: lr, schedule, warmup-steps, steps; as
+  /// data a hash of some rows.
   std::map<std::string, std::string> settings;
   /// Best value of the metric of --keep-best so far.
   std::optional<double> best;
