@@ -97,6 +97,16 @@ def test_resuming_with_other_rows_is_noted(cli, program, data, tmp_path):
         assert ("note: the rows, or what --map, --scale, --mean and --std make of them, differ" in result.stderr) == noted
 
 
+def test_resuming_at_another_rate_is_noted(cli, program, data, tmp_path):
+    train = ["train", program, "--data", data, "--checkpoint-dir", tmp_path / "run"]
+    ok(cli(*train, "--steps", 2, "--lr", 0.3))
+    for steps, rate, note in ((3, "3e-1", ""), (4, "0.1", "note: --lr 0.1 differs from the checkpoint's 0.3; "
+                                                "the losses will differ from an uninterrupted run\n")):
+        result = cli(*train, "--resume", "--steps", steps, "--lr", rate)
+        ok(result)
+        assert result.stderr == note
+
+
 def test_a_killed_run_leaves_a_checkpoint(cli, program, data, tmp_path):
     binary = os.environ.get("BESSEMER_BIN", "build/bin/bessemer")
     command = [binary, "train", program, "--data", data, "--steps", "1000000", "--checkpoint-every", "1",

@@ -4,6 +4,7 @@
 #include "bessemer/Format/Hash.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 namespace bessemer::tool {
@@ -11,11 +12,15 @@ namespace {
 
 using namespace runtime;
 
-/// Enough digits to read the same double back.
+/// The fewest digits that give the same double back.
 std::string exact(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
+  return {text, std::to_chars(text, std::end(text), value).ptr};
+}
+
+/// Whether two settings mean the same: numbers may be written in many ways.
+bool isSameSetting(const std::string &a, const std::string &b) {
+  return a == b || (parseNumber(a) && parseNumber(a) == parseNumber(b));
 }
 
 /// Chooses between flags and the checkpoint and records what was chosen.
@@ -31,7 +36,7 @@ struct Chooser {
     if (resume) {
       auto saved = resume->settings.find(key);
       if (saved != resume->settings.end()) {
-        if (noteOther && given && *given != saved->second)
+        if (noteOther && given && !isSameSetting(*given, saved->second))
           std::fprintf(stderr,
                        "note: --%s %s differs from the checkpoint's %s; the "
                        "losses will differ from an uninterrupted run\n",
