@@ -5,8 +5,11 @@
 #include "bessemer/Pipelines/CompileOptions.h"
 #include "bessemer/Pipelines/ByteCount.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include <algorithm>
+#include <cctype>
 #include <cfloat>
 #include <cmath>
 #include <functional>
@@ -116,6 +119,10 @@ void readLoss(const std::string &key, const json &value,
     throw RecipeError{key, ": " + problem};
   options.hasLoss = true;
 }
+
+constexpr llvm::StringLiteral optimizerConstants[] = {
+    "lr",       "weight_decay", "momentum", "dampening",
+    "nesterov", "eps",          "betas",    "lazy_embeddings"};
 
 void readOptimizer(const json &value, CompileOptions &options) {
   if (value.is_string())
@@ -276,6 +283,10 @@ void parse(const json &object, CompileOptions &options) {
   for (const auto &[key, value] : object.items()) {
     auto reader = readers.find(key);
     if (reader == readers.end()) {
+      if (llvm::is_contained(optimizerConstants, key))
+        throw RecipeError{key, " is a constant of the optimizer: expected it "
+                               "in optimizer, {\"kind\": ..., \"" +
+                                   key + "\": ...}"};
       std::string known;
       for (const auto &[name, unused] : readers)
         known += (known.empty() ? "" : ", ") + name;
@@ -387,6 +398,10 @@ std::optional<CompileOptions> parseCompileOptions(const std::string &text,
       throw RecipeError{std::nullopt, problem};
   } catch (const RecipeError &problem) {
     error = named(problem, origins);
+    // Names and texts of users may hold line breaks.
+    std::replace_if(
+        error.begin(), error.end(),
+        [](unsigned char c) { return std::iscntrl(c); }, ' ');
     return std::nullopt;
   } catch (const json::exception &problem) {
     error = std::string("cannot read the options: ") + problem.what();

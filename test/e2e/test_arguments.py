@@ -107,6 +107,8 @@ def itself(container):
     (dict(target=itself([])), "option 'targets': expected lists and mappings that are nested at most 32 deep"),
     (dict(optimizer=itself({})), r"option 'optimizer\.a\.a.*: expected lists and mappings that are nested at most 32 deep"),
     (dict(dims=["batch"]), "option 'dims': expected an object"),
+    (dict(lr=0.1), "option 'lr' is a constant of the optimizer: expected it in optimizer, {\"kind\": ..., \"lr\": ...}"),
+    (dict(loss="m\ns\0e"), "loss'.*'m s e'"),
     (dict(emit="graph"), "option 'emit': expected artifact, as stages are what `bessemer compile --emit` prints, got 'graph'"),
     (dict(recipe=3), "recipe: expected a path in UTF-8, got 3"),
     (dict(recipe=""), "recipe: expected a path in UTF-8, got ''"),
