@@ -2,6 +2,7 @@
 //
 // The stages of the import, in order.
 
+#include "LostParameters.h"
 #include "ModelImporter.h"
 #include "ModelSource.h"
 #include "Normalize.h"
@@ -60,7 +61,7 @@ importStages(mlir::MLIRContext &context, const ImportOptions &options,
   auto roles = assignRoles(*source, *normalized, options, diagnostics);
   if (llvm::failed(roles))
     return llvm::failure();
-  warnOfFoldedParameters(*source, *normalized, *roles, diagnostics);
+  warnOfLostParameters(*source, *roles, diagnostics);
   auto module = buildModule(context, *source, *normalized, *roles,
                             options.customOps, diagnostics);
   if (llvm::failed(module) || llvm::failed(means))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Roles of initializers, from the exporter's marks, their use in the graph and
-// the user's patterns; and the warning when the exporter lost parameters.
+// the user's patterns.
 
 #include "ParameterRoles.h"
-#include "Dimensions.h"
+#include "ExportSignature.h"
 #include "Literal.h"
 #include "WaveTables.h"
 #include "llvm/ADT/STLExtras.h"
@@ -106,26 +106,6 @@ static std::map<std::string, Uses> usesOf(const onnx::GraphProto &graph) {
   return std::move(collector.uses);
 }
 
-/// The targets that PyTorch's export signature lists with `kind`: lines like
-/// `b_bn_running_mean: BUFFER target='bn.running_mean' persistent=True`.
-static std::vector<std::string> signatureTargets(StringRef signature,
-                                                 StringRef kind) {
-  std::vector<std::string> targets;
-  llvm::SmallVector<StringRef> lines;
-  signature.split(lines, '\n');
-  for (StringRef line : lines) {
-    auto [name, rest] = line.split(": ");
-    if (!rest.consume_front(kind) || !rest.consume_front(" target='"))
-      continue;
-    targets.push_back(rest.take_until([](char c) { return c == '\''; }).str());
-  }
-  return targets;
-}
-
-static StringRef signatureOf(const onnx::GraphProto &graph) {
-  return metadata(graph, "pkg.torch.export.ExportedProgram.graph_signature");
-}
-
 /// The exporter's marks: PARAMETER, BUFFER, ... by value name. Its optimizer
 /// drops the mark of a tensor that it changed; the signature still has it.
 static std::map<std::string, std::string>
@@ -139,9 +119,9 @@ marksOf(const onnx::GraphProto &graph) {
   collect(graph.value_info());
   collect(graph.input());
   collect(graph.initializer());
-  for (const char *kind : {"PARAMETER", "BUFFER"})
-    for (std::string &target : signatureTargets(signatureOf(graph), kind))
-      marks.try_emplace(std::move(target), kind);
+  for (ExportedInput &input : exportedInputs(graph))
+    if (input.kind == "PARAMETER" || input.kind == "BUFFER")
+      marks.try_emplace(std::move(input.target), input.kind);
   return marks;
 }
 
@@ -152,9 +132,7 @@ static bool isFloat(int32_t type) {
          type == onnx::TensorProto::BFLOAT16;
 }
 
-/// Masks are tensors of 0 (or 1) and minus infinity, or of both 0 and 1, or
-/// the one low number that stands for what is masked.
-static bool looksLikeMask(const Initializer &initializer) {
+bool ingest::looksLikeMask(const Initializer &initializer) {
   if (initializer.elementType != onnx::TensorProto::FLOAT ||
       (initializer.elementCount() < 4 && !initializer.shape.empty()))
     return false;
@@ -174,8 +152,7 @@ static bool looksLikeMask(const Initializer &initializer) {
   return low || (zero && one && StringRef(initializer.name).contains("mask"));
 }
 
-/// Names that exporters make up for constants.
-static bool isGeneratedName(StringRef name) {
+bool ingest::isGeneratedName(StringRef name) {
   return name.contains("Constant") || name.starts_with("onnx::") ||
          name.starts_with("val_") || name.starts_with("_val_") ||
          name.find_first_not_of("0123456789") == StringRef::npos;
@@ -324,72 +301,4 @@ llvm::FailureOr<std::vector<InitializerInfo>> ingest::assignRoles(
   if (diagnostics.errors.size() != errors)
     return llvm::failure();
   return roles;
-}
-
-void ingest::warnOfFoldedParameters(const ModelSource &source,
-                                    const NormalizedModel &normalized,
-                                    llvm::ArrayRef<InitializerInfo> roles,
-                                    ImportDiagnostics &diagnostics) {
-  if (source.model.producer_name() != "pytorch")
-    return;
-  auto warn = [&](const std::string &what) {
-    diagnostics.warnings.push_back(source.label + ": " + what +
-                                   "; export with " + exportAdvice);
-  };
-  std::set<std::string> names;
-  for (const Initializer &initializer : source.initializers)
-    names.insert(initializer.name);
-
-  // The dynamo exporter writes down every module's tensors, folded or not.
-  StringRef signature = metadata(
-      source.model.graph(), "pkg.torch.export.ExportedProgram.graph_signature");
-  std::vector<std::string> folded;
-  for (std::string &target : signatureTargets(signature, "BUFFER"))
-    if (StringRef(target).ends_with("running_mean") && !names.count(target))
-      folded.push_back(std::move(target));
-  // The older exporter names what it folds after the op: onnx::Conv_42.
-  for (const onnx::NodeProto &node : source.model.graph().node())
-    if (signature.empty() && node.op_type() == "Conv" &&
-        node.input_size() == 3 &&
-        StringRef(node.input(1)).starts_with("onnx::Conv_") &&
-        StringRef(node.input(2)).starts_with("onnx::Conv_"))
-      folded.push_back(node.name());
-  if (!folded.empty())
-    warn("the exporter folded " + std::to_string(folded.size()) +
-         " BatchNorm layers away ('" + folded.front() +
-         "'): they will not be trained");
-
-  // A weight that is no parameter, in a model whose parameters are marked, is
-  // a folded copy (transposed, sliced) of one.
-  if (signature.empty() || !signature.contains(": PARAMETER "))
-    return;
-  std::set<std::string> weights, constants;
-  for (auto [info, initializer] : llvm::zip_equal(roles, source.initializers))
-    if (info.role == "constant" &&
-        StringRef(info.why).starts_with("the exporter did not mark")) {
-      if (info.shape.size() >= 2)
-        weights.insert(info.name);
-      if (initializer.elementCount() > 1 && !looksLikeMask(initializer) &&
-          !isWaveTable(initializer))
-        constants.insert(info.name);
-    }
-  std::set<std::string> lost;
-  for (const onnx::NodeProto &node : normalized.model.graph().node())
-    if (node.op_type() == "MatMul" || node.op_type() == "Gemm" ||
-        node.op_type() == "Conv" || node.op_type() == "LSTM" ||
-        node.op_type() == "GRU" || node.op_type() == "RNN")
-      for (const std::string &input : node.input())
-        if (weights.count(input))
-          lost.insert(input);
-  // Nor is what was computed of a parameter that is not there any more.
-  auto folds = signatureTargets(signature, "PARAMETER");
-  llvm::erase_if(folds, [&](const auto &name) { return names.count(name); });
-  if (!folds.empty())
-    lost.merge(constants);
-  if (!lost.empty() && folded.empty())
-    warn("the exporter folded " +
-         (folds.empty() ? "parameters"
-                        : std::to_string(folds.size()) + " parameters ('" +
-                              folds.front() + "')") +
-         " into constants ('" + *lost.begin() + "'): they will not be trained");
 }

@@ -17,12 +17,12 @@ llvm::FailureOr<std::vector<InitializerInfo>>
 assignRoles(const ModelSource &source, const NormalizedModel &normalized,
             const ImportOptions &options, ImportDiagnostics &diagnostics);
 
-/// Warns when the exporter seems to have folded parameters away: BatchNorm
-/// into convolutions, or transposed copies in place of weights.
-void warnOfFoldedParameters(const ModelSource &source,
-                            const NormalizedModel &normalized,
-                            llvm::ArrayRef<InitializerInfo> roles,
-                            ImportDiagnostics &diagnostics);
+/// Masks are tensors of 0 (or 1) and minus infinity, or of both 0 and 1, or
+/// the one low number that stands for what is masked.
+bool looksLikeMask(const Initializer &initializer);
+
+/// Names that exporters make up for constants.
+bool isGeneratedName(llvm::StringRef name);
 
 } // namespace bessemer::ingest
 

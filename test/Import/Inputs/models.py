@@ -68,43 +68,108 @@ def marked(path):
          [value("y", [2, 4])], infos=[value("w", [4], "PARAMETER"), value("table", [4], "BUFFER")])
 
 
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+
+
+def op(kind, inputs, output, call=None, **attributes):
+    """A node that PyTorch's exporter made of `call`, such as "relu.default(%x,)"."""
+    node = helper.make_node(kind, inputs, [output] if isinstance(output, str) else output, name=f"node_{output}",
+                            **attributes)
+    if call:
+        target, arguments = call.split("(", 1)
+        helper.set_metadata_props(node, {
+            "pkg.torch.onnx.fx_node": f"%{output} : [num_users=1] = call_function[target=torch.ops.aten.{target}]"
+                                      f"(args = ({arguments}, kwargs = {{}})"})
+    return node
+
+
+def exported(path, nodes, initializers, module, *, folded_from=None, shape=(2, 4), out=None):
+    """What the current exporter leaves of a module with the tensors `module`."""
+    kinds = {name: "BUFFER" if "running" in name or name.startswith("buf") else "PARAMETER" for name in module}
+    placeholders = {name: kind[0].lower() + "_" + name.replace(".", "_") for name, kind in kinds.items()}
+    signature = "".join(f"{placeholders[name]}: {kind} target='{name}'" + " persistent=True" * (kind == "BUFFER") + "\n"
+                        for name, kind in kinds.items())
+    infos = [value(name, initializers[name].shape, kind) for name, kind in kinds.items() if name in initializers]
+    for name, sources in (folded_from or {}).items():
+        infos.append(value(name, initializers[name].shape))
+        helper.set_metadata_props(infos[-1], {"pkg.onnxscript.optimizer.folded_from": str(sources)})
+    last = nodes[-1].output[0]
+    save(path, nodes, initializers, [value("x", shape)], [value(last, out or shape)], infos=infos,
+         graph_metadata={SIGNATURE: f"\n# inputs\n{signature}x: USER_INPUT\n\n# outputs\n{last}: USER_OUTPUT\n"})
+
+
 def folded(path):
     """The default call of PyTorch's exporter folds BatchNorm into convolutions;
     the signature of the module still tells of it, and of what lost its mark."""
-    signature = ("\n# inputs\np_conv_weight: PARAMETER target='conv.weight'\np_bn_weight: PARAMETER target='bn.weight'\n"
-                 "b_bn_running_mean: BUFFER target='bn.running_mean' persistent=True\n"
-                 "b_bn_running_var: BUFFER target='bn.running_var' persistent=True\nx: USER_INPUT\n")
-    save(path, [helper.make_node("Conv", ["x", "conv.weight", "conv.weight_bias"], ["y"])],
-         {"conv.weight": floats(3, 2, 1, 1), "conv.weight_bias": floats(3)}, [value("x", [1, 2, 4, 4])],
-         [value("y", [1, 3, 4, 4])], graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
+    exported(path, [helper.make_node("Conv", ["x", "conv.weight", "conv.weight_bias"], ["y"])],
+             {"conv.weight": floats(3, 2, 1, 1), "conv.weight_bias": floats(3)},
+             ["conv.weight", "bn.weight", "bn.running_mean", "bn.running_var"], shape=(1, 2, 4, 4), out=(1, 3, 4, 4))
 
 
-def transposed(path):
+def linear(i, x, w, b, name):
+    """A Gemm as traced with the parameters of the layer `name`."""
+    return op("Gemm", [x, w] + [b] * bool(b), f"linear_{i}", f"linear.default(%{x}, %p_{name}_weight, %p_{name}_bias)")
+
+
+def batch_norms(path):
+    """Of two batch norms in training mode one is folded and the statistics of
+    the other one are merged with its weights. A third one is not used."""
+    call = "_native_batch_norm_legit_functional.default(%{}, " + ", ".join(
+        f"%{{}}_{n}" for n in ("weight", "bias")) + ", %{}_running_mean, %{}_running_var, True, 0.1, 1e-05)"
+    conv = op("Conv", ["x", "c.weight", "c.bias"], "getitem", call.format("conv1d", "p_b1", "p_b1", "b_b1", "b_b1"))
+    norm = op("BatchNormalization", ["getitem", "b2.weight", "b2.bias", "b2.bias", "b2.weight"], "getitem_5",
+              call.format("getitem", "p_b2", "p_b2", "b_b2", "b_b2"))
+    exported(path, [conv, norm],
+             {"c.weight": floats(3, 2, 1), "c.bias": floats(3), "b2.weight": floats(3), "b2.bias": floats(3)},
+             ["c.weight"] + [f"b{i}.{n}" for i in (1, 2, 3) for n in ("weight", "bias", "running_mean", "running_var")],
+             shape=(1, 2, 4), out=(1, 3, 4))
+
+
+def merged_norms(path, second):
+    """Two layer norms of equal values."""
+    nodes = [op("LayerNormalization", [x, "n1.weight", "n1.bias"], y,
+                f"layer_norm.default(%{x}, [4], %p_{n}_weight, %p_{n}_bias, 1e-05, False)")
+             for x, y, n in (("x", "layer_norm", "n1"), ("layer_norm", "layer_norm_1", second))]
+    exported(path, nodes, {"n1.weight": floats(4), "n1.bias": floats(4)},
+             ["n1.weight", "n1.bias", "n2.weight", "n2.bias"])
+
+
+def merged_buffer(path):
+    """A parameter that stands for a buffer of its values, too."""
+    exported(path, [op("Mul", ["x", "g"], "mul", "mul.Tensor(%x, %p_g)"),
+                    op("Mul", ["mul", "g"], "mul_1", "mul.Tensor(%mul, %b_buf)")], {"g": floats(4)}, ["g", "buf"])
+
+
+def dropped(path):
+    """Biases of zeros are no inputs of the nodes any more."""
+    exported(path, [linear(1, "x", "a.weight", "", "a"), linear(2, "linear_1", "b.weight", "", "b")],
+             {"a.weight": floats(4, 4), "b.weight": floats(4, 4)}, ["a.weight", "a.bias", "b.weight", "b.bias"])
+
+
+def scaled(path, constant, *, name="view", module=("a.weight", "g"), folded_from=None, node=False):
+    """Scores plus a constant, in a model of which one parameter may not be there."""
+    add = op("Add", ["h", name], "add", f"add.Tensor(%h, %{name})" if not name.startswith("val_") else "add.Tensor(%h, 2)")
+    tensor = helper.make_node("Constant", [], [name], value=numpy_helper.from_array(constant, name))
+    exported(path, [tensor] * node + [helper.make_node("MatMul", ["x", "a.weight"], ["h"]), add],
+             {"a.weight": floats(4, 4)} | ({} if node else {name: constant}), module,
+             folded_from=folded_from and {name: folded_from}, shape=(4, 4))
+
+
+def transposed(path, **options):
     """A weight that the exporter replaced by its transpose is no parameter."""
-    signature = "\n# inputs\np_a_weight: PARAMETER target='a.weight'\np_b_weight: PARAMETER target='b.weight'\n"
-    save(path, [helper.make_node("MatMul", ["x", "a.weight"], ["h"]), helper.make_node("MatMul", ["h", "val_3"], ["y"])],
-         {"a.weight": floats(4, 3), "val_3": floats(3, 2)}, [value("x", [1, 4])], [value("y", [1, 2])],
-         infos=[value("a.weight", [4, 3], "PARAMETER")],
-         graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
-
-
-def scaled(path, scale):
-    """Scores times or plus a constant, in a model of which one parameter is not there."""
-    signature = "\n# inputs\np_a_weight: PARAMETER target='a.weight'\np_g: PARAMETER target='g'\n"
-    save(path, [helper.make_node("MatMul", ["x", "a.weight"], ["h"]), helper.make_node("Add", ["h", "view"], ["y"])],
-         {"a.weight": floats(4, 4), "view": scale}, [value("x", [4, 4])], [value("y", [4, 4])],
-         infos=[value("a.weight", [4, 4], "PARAMETER")],
-         graph_metadata={"pkg.torch.export.ExportedProgram.graph_signature": signature})
-
-
-def viewed(path):
-    """A view of the parameter g is no parameter."""
-    scaled(path, floats(1, 4))
+    exported(path, [helper.make_node("MatMul", ["x", "a.weight"], ["h"]), helper.make_node("MatMul", ["h", "val_3"], ["y"])],
+             {"a.weight": floats(4, 4), "val_3": floats(4, 4)}, ["a.weight", "b.weight"], **options)
 
 
 def masked(path):
     """The constant has nothing to do with g, which is the same tensor as a.weight."""
     scaled(path, np.triu(np.full((4, 4), -np.inf, np.float32), 1))
+
+
+def waves(path):
+    """Nor has a table of sines."""
+    angles = np.arange(4.0)[:, None] * 10000.0 ** (-np.arange(2) / 2)
+    scaled(path, np.stack([np.sin(angles), np.cos(angles)], -1).reshape(4, 4).astype(np.float32))
 
 
 def legacy_folded(path):
@@ -178,7 +243,22 @@ MODELS = {
     "marked": marked,
     "folded": folded,
     "transposed": transposed,
-    "viewed": viewed,
+    "told-transposed": lambda path: transposed(path, folded_from={"val_3": ["b.weight"]}),
+    "viewed": lambda path: scaled(path, floats(1, 4)),
+    "folded-scalar": lambda path: scaled(path, np.float32(1.5), name="exp"),
+    "folded-node": lambda path: scaled(path, np.float32(1.5), name="exp", node=True),
+    "told-scalar": lambda path: scaled(path, np.float32(1.5), name="exp", folded_from=["g"]),
+    "copied": lambda path: scaled(path, floats(4, 4), module=["a.weight"], folded_from=["a.weight", "val_1"]),
+    "shape-only": lambda path: scaled(path, floats(1, 4) * 0, module=["a.weight"], folded_from=["a.weight"]),
+    "unused": lambda path: scaled(path, floats(1, 4), folded_from=["arange", "val_1"]),
+    "unused-scalar": lambda path: scaled(path, np.float32(2), name="val_1"),
+    "unused-node": lambda path: scaled(path, np.float32([2, 3, 4, 5]), name="val_1", node=True),
+    "waves": waves,
+    "batch-norms": batch_norms,
+    "merged-norms": lambda path: merged_norms(path, "n2"),
+    "tied-norms": lambda path: merged_norms(path, "n1"),
+    "merged-buffer": merged_buffer,
+    "dropped": dropped,
     "masked": masked,
     "legacy-folded": legacy_folded,
     "trained": trained,

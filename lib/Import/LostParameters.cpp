@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Traces of what PyTorch's exporters lost. The current one optimizes for
+// inference unless told not to: it folds what it can compute, merges tensors
+// of equal values and removes zero biases. Its metadata still
+// has the module's signature, the traced node that each node is part of, and
+// the values that a constant was folded from.
+
+#include "LostParameters.h"
+#include "Dimensions.h"
+#include "ExportSignature.h"
+#include "Origins.h"
+#include "ParameterRoles.h"
+#include "WaveTables.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace bessemer;
+using namespace bessemer::ingest;
+using llvm::StringRef;
+using Names = std::set<std::string>;
+
+static constexpr const char *foldedFromKey =
+    "pkg.onnxscript.optimizer.folded_from";
+
+/// The first few names.
+static std::string quoted(const Names &names) {
+  constexpr int most = 3;
+  std::string text;
+  for (auto [i, name] : llvm::enumerate(names)) {
+    text += i ? ", " : "";
+    if (i == most)
+      return text + "...";
+    text += "'" + name + "'";
+  }
+  return text;
+}
+
+/// `1 layer`, `2 layers`.
+static std::string counted(size_t count, const std::string &noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+static std::string they(const Names &names) {
+  return names.size() == 1 ? "it" : "they";
+}
+
+template <typename Visit>
+static void forEachNode(const onnx::GraphProto &graph, Visit visit) {
+  for (const onnx::NodeProto &node : graph.node()) {
+    visit(node);
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        forEachNode(attribute.g(), visit);
+  }
+}
+
+static bool isRunningStatistic(StringRef target) {
+  return target.ends_with("running_mean") || target.ends_with("running_var");
+}
+
+/// Whether a constant may be what a parameter was folded into: not what models
+/// compute once.
+static bool isSuspicious(const Initializer &constant) {
+  return !looksLikeMask(constant) && !isWaveTable(constant);
+}
+
+/// The same of a Constant node.
+static bool isSuspicious(const onnx::NodeProto &node) {
+  if (node.op_type() != "Constant" || node.attribute_size() != 1 ||
+      node.output_size() != 1)
+    return false;
+  const onnx::TensorProto &tensor = node.attribute(0).t();
+  Initializer constant;
+  constant.name = node.output(0);
+  constant.elementType = tensor.data_type();
+  constant.shape.assign(tensor.dims().begin(), tensor.dims().end());
+  auto data = tensorData(tensor, constant.owner);
+  if (constant.elementType != onnx::TensorProto::FLOAT || !data)
+    return false;
+  constant.data = *data;
+  return isSuspicious(constant);
+}
+
+static bool hasWeight(const onnx::NodeProto &node) {
+  return llvm::is_contained(
+      {"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN"},
+      StringRef(node.op_type()));
+}
+
+namespace {
+
+/// A node as traced, which became one node or several.
+struct TracedOp {
+  Names operands, inputs, outputs;
+  /// The first of its nodes.
+  std::string node;
+};
+
+/// What the current exporter lost.
+class Losses {
+public:
+  Losses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles);
+
+  /// What to say of it, a clause each.
+  std::vector<std::string> describe() const;
+
+private:
+  void collectOps();
+  void findFolded();
+  void findUsed();
+  void findBatchNorms();
+  void findUnknown();
+
+  const onnx::GraphProto &graph;
+  const ModelSource &source;
+  llvm::ArrayRef<InitializerInfo> roles;
+  /// By name.
+  std::map<std::string, const Initializer *> initializers;
+  /// By placeholder: all, and those whose tensor is not in the file.
+  std::map<std::string, ExportedInput> inputs, missing;
+  /// By the text of the traced node.
+  std::map<std::string, TracedOp> ops;
+  Names inputNames;
+
+  Names batchNorms, folded, foldedInto, used, unknown, unknownInto;
+};
+
+} // namespace
+
+Losses::Losses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles)
+    : graph(source.model.graph()), source(source), roles(roles) {
+  for (const Initializer &initializer : source.initializers)
+    initializers[initializer.name] = &initializer;
+  for (const auto &input : graph.input())
+    inputNames.insert(input.name());
+  for (ExportedInput &input : exportedInputs(graph)) {
+    bool isOfModule = input.kind == "PARAMETER" || input.kind == "BUFFER";
+    if (isOfModule && !initializers.count(input.target) &&
+        !initializers.count(input.placeholder))
+      missing[input.placeholder] = input;
+    inputs[input.placeholder] = std::move(input);
+  }
+  collectOps();
+  findBatchNorms();
+  if (llvm::none_of(inputs, [](const auto &entry) {
+        return entry.second.kind == "PARAMETER";
+      }))
+    return;
+  findFolded();
+  findUsed();
+  findUnknown();
+}
+
+void Losses::collectOps() {
+  forEachNode(graph, [&](const onnx::NodeProto &node) {
+    std::string text = tracedNode(node);
+    if (text.empty())
+      return;
+    TracedOp &op = ops[text];
+    if (op.outputs.empty()) {
+      op.node = node.name();
+      op.operands = tracedOperands(text);
+    }
+    op.inputs.insert(node.input().begin(), node.input().end());
+    op.outputs.insert(node.output().begin(), node.output().end());
+  });
+}
+
+/// A running mean that is not there was folded with its layer, unless a
+/// BatchNormalization still wants it (it was merged) or nothing does (the layer
+/// is not used). Older exporters do not say what a folded node was.
+void Losses::findBatchNorms() {
+  Names wanted, kept;
+  bool untraced = ops.empty();
+  forEachNode(graph, [&](const onnx::NodeProto &node) {
+    std::string text = tracedNode(node);
+    untraced |= text.empty() && hasWeight(node);
+    Names operands = tracedOperands(text);
+    wanted.insert(operands.begin(), operands.end());
+    if (node.op_type() == "BatchNormalization")
+      kept.insert(operands.begin(), operands.end());
+  });
+  for (const auto &[placeholder, input] : missing)
+    if (StringRef(input.target).ends_with("running_mean") &&
+        (untraced || wanted.count(placeholder)) && !kept.count(placeholder))
+      batchNorms.insert(input.target);
+}
+
+/// Constants that the exporter says to have computed of parameters. Nothing but
+/// the shape may have been asked for where the constant is zero.
+void Losses::findFolded() {
+  Names parameters;
+  for (const auto &[placeholder, input] : inputs)
+    if (input.kind == "PARAMETER")
+      parameters.insert(input.target);
+  for (const onnx::ValueInfoProto &value : graph.value_info()) {
+    StringRef from = metadata(value, foldedFromKey);
+    auto it = initializers.find(value.name());
+    if (from.empty() || it == initializers.end() ||
+        it->second->elementType != onnx::TensorProto::FLOAT)
+      continue;
+    bool isZero = llvm::all_of(it->second->data, [](char c) { return !c; });
+    for (const std::string &parameter : parameters)
+      if (from.contains("'" + parameter + "'") &&
+          !(isZero && initializers.count(parameter))) {
+        folded.insert(parameter);
+        foldedInto.insert(value.name());
+      }
+  }
+}
+
+/// Tensors that traced nodes read and that are not in the file. Buffers are of
+/// interest as statistics, and where a parameter stands for them.
+void Losses::findUsed() {
+  auto isOfFoldedLayer = [&](const std::string &target) {
+    std::string layer = target.substr(0, target.rfind('.') + 1);
+    return batchNorms.count(layer + "running_mean") != 0;
+  };
+  for (const auto &[text, op] : ops) {
+    bool readsOther = llvm::any_of(inputs, [&](const auto &entry) {
+      return entry.second.kind == "PARAMETER" &&
+             op.inputs.count(entry.second.target) &&
+             !op.operands.count(entry.first);
+    });
+    for (const std::string &operand : op.operands) {
+      auto it = missing.find(operand);
+      if (it == missing.end())
+        continue;
+      const std::string &target = it->second.target;
+      if ((it->second.kind == "PARAMETER" || readsOther ||
+           isRunningStatistic(target)) &&
+          !folded.count(target) && !isOfFoldedLayer(target))
+        used.insert(target);
+    }
+  }
+}
+
+/// Without the exporter's word on what it folded, constants beside parameters
+/// that are not there are suspicious: weights, those of several elements, and
+/// numbers that stand for a traced node.
+void Losses::findUnknown() {
+  bool says = llvm::any_of(graph.value_info(), [](const auto &value) {
+    return !metadata(value, foldedFromKey).empty();
+  });
+  if (says || !batchNorms.empty())
+    return;
+  Names operands, weights;
+  for (const auto &[text, op] : ops)
+    operands.insert(op.operands.begin(), op.operands.end());
+  forEachNode(graph, [&](const onnx::NodeProto &node) {
+    if (hasWeight(node))
+      weights.insert(node.input().begin(), node.input().end());
+    if (isSuspicious(node) && tracedNode(node).empty() &&
+        operands.count(node.output(0)))
+      unknownInto.insert(node.output(0));
+  });
+  bool isWeightLost = false;
+  for (auto [info, initializer] : llvm::zip_equal(roles, source.initializers)) {
+    if (info.role != "constant" ||
+        !StringRef(info.why).starts_with("the exporter did not mark"))
+      continue;
+    bool isWeight = info.shape.size() >= 2 && weights.count(info.name);
+    bool isComputed =
+        initializer.elementCount() > 1 || operands.count(info.name);
+    if (isWeight || (isComputed && isSuspicious(initializer)))
+      unknownInto.insert(info.name);
+    isWeightLost |= isWeight;
+  }
+  for (const auto &[placeholder, input] : missing)
+    if (input.kind == "PARAMETER" && !used.count(input.target))
+      unknown.insert(input.target);
+  if (unknown.empty() && !isWeightLost)
+    unknownInto.clear();
+}
+
+std::vector<std::string> Losses::describe() const {
+  std::vector<std::string> clauses;
+  if (!batchNorms.empty())
+    clauses.push_back("the exporter folded " +
+                      counted(batchNorms.size(), "BatchNorm layer") +
+                      " away (" + quoted(batchNorms) +
+                      "): " + they(batchNorms) + " will not be trained");
+  if (!folded.empty())
+    clauses.push_back("the exporter folded " +
+                      counted(folded.size(), "parameter") + " (" +
+                      quoted(folded) + ") into constants (" +
+                      quoted(foldedInto) + "), which will not be trained");
+  if (!used.empty())
+    clauses.push_back(
+        "the exporter merged with equal ones, folded or dropped " +
+        counted(used.size(), "tensor") + " of the module (" + quoted(used) +
+        "): " + they(used) + " will not be trained on " +
+        (used.size() == 1 ? "its" : "their") + " own");
+  if (!unknownInto.empty() && !unknown.empty())
+    clauses.push_back(counted(unknown.size(), "parameter") +
+                      " of the module (" + quoted(unknown) +
+                      (unknown.size() == 1 ? ") is" : ") are") +
+                      " not in the file, which has constants of unknown "
+                      "origin (" +
+                      quoted(unknownInto) + "): " + they(unknown) +
+                      " will not be trained, unless unused or tied to another");
+  else if (!unknownInto.empty() && used.empty())
+    clauses.push_back(
+        "the file has weights that are not marked as parameters (" +
+        quoted(unknownInto) + "): they will not be trained");
+  return clauses;
+}
+
+/// The older exporter names what it folds after the op: onnx::Conv_42.
+static Names legacyBatchNorms(const onnx::GraphProto &graph) {
+  Names names;
+  for (const onnx::NodeProto &node : graph.node())
+    if (node.op_type() == "Conv" && node.input_size() == 3 &&
+        StringRef(node.input(1)).starts_with("onnx::Conv_") &&
+        StringRef(node.input(2)).starts_with("onnx::Conv_"))
+      names.insert(node.name());
+  return names;
+}
+
+static std::vector<std::string>
+legacyLosses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles) {
+  std::vector<std::string> clauses;
+  if (Names names = legacyBatchNorms(source.model.graph()); !names.empty())
+    clauses.push_back("the exporter folded " +
+                      counted(names.size(), "BatchNorm layer") + " away (" +
+                      quoted(names) + "): " + they(names) +
+                      " will not be trained");
+  return clauses;
+}
+
+void ingest::warnOfLostParameters(const ModelSource &source,
+                                  llvm::ArrayRef<InitializerInfo> roles,
+                                  ImportDiagnostics &diagnostics) {
+  if (source.model.producer_name() != "pytorch")
+    return;
+  std::vector<std::string> clauses =
+      exportedInputs(source.model.graph()).empty()
+          ? legacyLosses(source, roles)
+          : Losses(source, roles).describe();
+  if (!clauses.empty())
+    diagnostics.warnings.push_back(source.label + ": " +
+                                   llvm::join(clauses, "; ") +
+                                   "; export with " + exportAdvice);
+}
