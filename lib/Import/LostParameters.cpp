@@ -2,7 +2,7 @@
 //
 // Traces of what PyTorch's exporters lost. The current one optimizes for
 // inference unless told not to: it folds what it can compute, merges tensors
-// of equal values and removes zero biases. Its metadata still
+// of equal values and removes zero biases and `detach()`. Its metadata still
 // has the module's signature, the traced node that each node is part of, and
 // the values that a constant was folded from.
 
@@ -110,7 +110,9 @@ private:
   void findFolded();
   void findUsed();
   void findBatchNorms();
+  void findDetached();
   void findUnknown();
+  bool isConstantOrInput(const std::string &name) const;
 
   const onnx::GraphProto &graph;
   const ModelSource &source;
@@ -123,7 +125,7 @@ private:
   std::map<std::string, TracedOp> ops;
   Names inputNames;
 
-  Names batchNorms, folded, foldedInto, used, unknown, unknownInto;
+  Names batchNorms, folded, foldedInto, used, detached, unknown, unknownInto;
 };
 
 } // namespace
@@ -149,6 +151,7 @@ Losses::Losses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles)
     return;
   findFolded();
   findUsed();
+  findDetached();
   findUnknown();
 }
 
@@ -236,6 +239,45 @@ void Losses::findUsed() {
   }
 }
 
+bool Losses::isConstantOrInput(const std::string &name) const {
+  return name.empty() || inputNames.count(name) ||
+         (initializers.count(name) &&
+          llvm::none_of(inputs, [&](const auto &entry) {
+            return entry.second.kind == "PARAMETER" &&
+                   entry.second.target == name;
+          }));
+}
+
+/// Nodes read `%detach_1` that no node makes. No gradient is lost where the
+/// value in its place is an input of the model or a constant.
+void Losses::findDetached() {
+  Names made;
+  for (const auto &[text, op] : ops)
+    made.insert(StringRef(text).ltrim('%').split(' ').first.str());
+  for (const auto &[text, op] : ops) {
+    Names unexplained;
+    for (const std::string &name : op.inputs)
+      if (!op.outputs.count(name) && !op.operands.count(name) &&
+          llvm::none_of(op.operands, [&](const std::string &operand) {
+            auto it = inputs.find(operand);
+            return it != inputs.end() && it->second.target == name;
+          }))
+        unexplained.insert(name);
+    if (!unexplained.empty() &&
+        llvm::all_of(unexplained,
+                     [&](const auto &name) { return isConstantOrInput(name); }))
+      continue;
+    for (const std::string &operand : op.operands) {
+      StringRef number = operand;
+      if (number.consume_front("detach") &&
+          (number.empty() || number.consume_front("_")) &&
+          llvm::all_of(number, llvm::isDigit) && !made.count(operand) &&
+          !inputs.count(operand) && !initializers.count(operand))
+        detached.insert(op.node);
+    }
+  }
+}
+
 /// Without the exporter's word on what it folded, constants beside parameters
 /// that are not there are suspicious: weights, those of several elements, and
 /// numbers that stand for a traced node.
@@ -304,6 +346,10 @@ std::vector<std::string> Losses::describe() const {
     clauses.push_back(
         "the file has weights that are not marked as parameters (" +
         quoted(unknownInto) + "): they will not be trained");
+  if (!detached.empty())
+    clauses.push_back("the exporter removed detach() before " +
+                      counted(detached.size(), "node") + " (" +
+                      quoted(detached) + "): gradients will pass there");
   return clauses;
 }
 

@@ -11,7 +11,7 @@
 namespace bessemer::ingest {
 
 /// Warns, once and with the export call that loses nothing, when the exporter
-/// folded, merged or dropped parameters or BatchNorm layers.
+/// folded, merged or dropped parameters, BatchNorm layers or `detach()`.
 void warnOfLostParameters(const ModelSource &source,
                           llvm::ArrayRef<InitializerInfo> roles,
                           ImportDiagnostics &diagnostics);

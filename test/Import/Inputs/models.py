@@ -146,6 +146,24 @@ def dropped(path):
              {"a.weight": floats(4, 4), "b.weight": floats(4, 4)}, ["a.weight", "a.bias", "b.weight", "b.bias"])
 
 
+def detached(path, source):
+    """The second layer reads %detach, of which there is no node."""
+    node = linear(2, source, "b.weight", "b.bias", "b")
+    text = node.metadata_props[0].value.replace(f"(%{source},", "(%detach,")
+    helper.set_metadata_props(node, {"pkg.torch.onnx.fx_node": text})
+    exported(path, [linear(1, "x", "a.weight", "a.bias", "a"), node,
+                    op("Add", ["linear_1", "linear_2"], "add", "add.Tensor(%linear_1, %linear_2)")],
+             {n: floats(4, 4) if "w" in n else floats(4) for n in ("a.weight", "a.bias", "b.weight", "b.bias")},
+             ["a.weight", "a.bias", "b.weight", "b.bias"])
+
+
+def kept_detach(path):
+    """With optimize=False there is a node."""
+    exported(path, [op("Mul", ["x", "g"], "mul", "mul.Tensor(%x, %p_g)"),
+                    op("Identity", ["mul"], "detach", "detach.default(%mul,)"),
+                    op("Add", ["mul", "detach"], "add", "add.Tensor(%mul, %detach)")], {"g": floats(4)}, ["g"])
+
+
 def scaled(path, constant, *, name="view", module=("a.weight", "g"), folded_from=None, node=False):
     """Scores plus a constant, in a model of which one parameter may not be there."""
     add = op("Add", ["h", name], "add", f"add.Tensor(%h, %{name})" if not name.startswith("val_") else "add.Tensor(%h, 2)")
@@ -259,6 +277,9 @@ MODELS = {
     "tied-norms": lambda path: merged_norms(path, "n1"),
     "merged-buffer": merged_buffer,
     "dropped": dropped,
+    "detached": lambda path: detached(path, "linear_1"),
+    "detached-input": lambda path: detached(path, "x"),
+    "kept-detach": kept_detach,
     "masked": masked,
     "legacy-folded": legacy_folded,
     "trained": trained,
