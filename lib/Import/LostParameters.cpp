@@ -364,6 +364,45 @@ static Names legacyBatchNorms(const onnx::GraphProto &graph) {
   return names;
 }
 
+/// Names that are read, but not as the statistics of a BatchNormalization.
+static Names readAsData(const onnx::GraphProto &graph) {
+  Names names;
+  forEachNode(graph, [&](const onnx::NodeProto &node) {
+    for (int i = 0; i < node.input_size(); ++i)
+      if (node.op_type() != "Identity" &&
+          (node.op_type() != "BatchNormalization" || i < 3))
+        names.insert(node.input(i));
+  });
+  return names;
+}
+
+/// The older exporter keeps the names of the tensors that it merged, as
+/// Identity of the one that is left. A tensor that the module itself shares has
+/// one name only. Statistics that were merged are told apart again.
+static Names legacyMerged(const ModelSource &source,
+                          llvm::ArrayRef<InitializerInfo> roles) {
+  std::map<std::string, const InitializerInfo *> infos;
+  for (const InitializerInfo &info : roles)
+    infos[info.name] = &info;
+  Names data = readAsData(source.model.graph()), results, names;
+  for (const auto &output : source.model.graph().output())
+    results.insert(output.name());
+  for (const onnx::NodeProto &node : source.model.graph().node()) {
+    if (node.op_type() != "Identity" || node.input_size() != 1 ||
+        isGeneratedName(node.output(0)) ||
+        StringRef(node.output(0)).starts_with("/") ||
+        results.count(node.output(0)))
+      continue;
+    auto it = infos.find(node.input(0));
+    if (it == infos.end())
+      continue;
+    bool isShared = data.count(node.input(0)) || data.count(node.output(0));
+    if (it->second->trainable || (it->second->role == "statistic" && isShared))
+      names.insert(node.output(0));
+  }
+  return names;
+}
+
 static std::vector<std::string>
 legacyLosses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles) {
   std::vector<std::string> clauses;
@@ -372,6 +411,11 @@ legacyLosses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles) {
                       counted(names.size(), "BatchNorm layer") + " away (" +
                       quoted(names) + "): " + they(names) +
                       " will not be trained");
+  if (Names names = legacyMerged(source, roles); !names.empty())
+    clauses.push_back("the exporter merged " + counted(names.size(), "tensor") +
+                      " with equal ones (" + quoted(names) +
+                      "): " + they(names) + " will not be trained on " +
+                      (names.size() == 1 ? "its" : "their") + " own");
   return clauses;
 }
 

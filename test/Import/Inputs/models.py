@@ -197,6 +197,21 @@ def legacy_folded(path):
          [value("y", [1, 3, 4, 4])])
 
 
+def legacy_norms(path, *, tied=False):
+    """The older exporter keeps the names of what it merged; a module that uses one
+    tensor twice has one name. The last output is a parameter as it is."""
+    second = ["n1.weight", "n1.bias"] if tied else ["n2.weight", "n2.bias"]
+    nodes = [] if tied else [helper.make_node("Identity", ["n1.bias"], ["n2.bias"], name="Identity_0"),
+                             helper.make_node("Identity", ["n1.weight"], ["n2.weight"], name="Identity_1")]
+    nodes += [helper.make_node("LayerNormalization", ["x", "n1.weight", "n1.bias"], ["h"]),
+              helper.make_node("LayerNormalization", ["h", *second], ["y"]),
+              helper.make_node("Identity", ["n1.weight"], ["scale"], name="Identity_2"),
+              helper.make_node("Identity", ["n1.weight"], ["onnx::Add_8"], name="Identity_3"),
+              helper.make_node("Add", ["y", "onnx::Add_8"], ["z"])]
+    save(path, nodes, {"n1.weight": floats(4), "n1.bias": floats(4)}, [value("x", [2, 4])],
+         [value("z", [2, 4]), value("scale", [4])])
+
+
 def trained(path):
     """Everything that an export must put into inference mode."""
     nodes = [
@@ -280,6 +295,8 @@ MODELS = {
     "detached": lambda path: detached(path, "linear_1"),
     "detached-input": lambda path: detached(path, "x"),
     "kept-detach": kept_detach,
+    "legacy-norms": legacy_norms,
+    "legacy-tied": lambda path: legacy_norms(path, tied=True),
     "masked": masked,
     "legacy-folded": legacy_folded,
     "trained": trained,
