@@ -109,6 +109,51 @@ static void placeInitializers(ModelProto &model, const ModelSource &source,
   }
 }
 
+/// Visits the nodes of a list and of their subgraphs.
+static void
+forEachMutableNode(google::protobuf::RepeatedPtrField<NodeProto> &nodes,
+                   llvm::function_ref<void(NodeProto &)> visit) {
+  for (NodeProto &node : nodes) {
+    visit(node);
+    for (auto &attribute : *node.mutable_attribute())
+      if (attribute.has_g())
+        forEachMutableNode(*attribute.mutable_g()->mutable_node(), visit);
+  }
+}
+
+namespace {
+/// The metadata of the functions' nodes while the library converts them. It
+/// erases metadata but keeps doc strings, which nothing here reads: a node's
+/// says meanwhile where its metadata is.
+class KeptMetadata {
+public:
+  explicit KeptMetadata(ModelProto &model) {
+    for (auto &function : *model.mutable_functions())
+      forEachMutableNode(*function.mutable_node(), [&](NodeProto &node) {
+        std::string key = "bessemer.metadata." + std::to_string(byKey.size());
+        node.set_doc_string(key);
+        byKey[key] = node.metadata_props();
+      });
+  }
+
+  /// Gives the nodes that came out of functions their metadata back.
+  void restore(GraphProto &graph) const {
+    forEachMutableNode(*graph.mutable_node(), [&](NodeProto &node) {
+      auto it = byKey.find(node.doc_string());
+      if (it == byKey.end())
+        return;
+      *node.mutable_metadata_props() = it->second;
+      node.clear_doc_string();
+    });
+  }
+
+private:
+  std::map<std::string,
+           google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>>
+      byKey;
+};
+} // namespace
+
 /// Replaces calls of the model's own functions by their bodies, but not of
 /// those that the importer has an entry for: it does better.
 static void inlineFunctions(ModelProto &model, IsKnownOp isKnown) {
@@ -128,7 +173,13 @@ static void inlineFunctions(ModelProto &model, IsKnownOp isKnown) {
       return it != opsets.end() && it->second != import.version();
     });
   });
-  onnx::inliner::InlineLocalFunctions(model, convert);
+  if (!convert) {
+    onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
+    return;
+  }
+  KeptMetadata metadata(model);
+  onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);
+  metadata.restore(*model.mutable_graph());
 }
 
 /// The version converter refuses models that import domains it does not know,
