@@ -223,14 +223,10 @@ static FailureOr<Scatter> scatterKind(NodeImport &n) {
   if (reduction != "add" && reduction != "none")
     return n.fail("expected reduction 'add' or 'none', got '" + reduction +
                   "'");
-  // ONNX has no mean: PyTorch's exporter writes it as if the last update of an
-  // element replaced the others.
-  if (reduction == "none" && n.origin.torchOp == "aten.scatter_reduce.two" &&
-      llvm::is_contained(n.origin.torchArguments, "mean"))
-    return StringRef(n.origin.torchArguments.back())
-                   .contains("include_self: False")
-               ? Scatter::Mean
-               : Scatter::MeanWithData;
+  if (n.origin.scatterMean == ScatterMean::OfUpdates)
+    return Scatter::Mean;
+  if (n.origin.scatterMean == ScatterMean::WithData)
+    return Scatter::MeanWithData;
   return reduction == "add" ? Scatter::Add : Scatter::Replace;
 }
 

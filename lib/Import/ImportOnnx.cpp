@@ -7,7 +7,6 @@
 #include "ModelSource.h"
 #include "Normalize.h"
 #include "ParameterRoles.h"
-#include "ScatterMeans.h"
 #include "TracedStatistics.h"
 #include "bessemer/Dialect/Graph/IR/Graph.h"
 #include "google/protobuf/stubs/logging.h"
@@ -49,7 +48,6 @@ importStages(mlir::MLIRContext &context, const ImportOptions &options,
   if (llvm::failed(source))
     return llvm::failure();
   resetTracedStatistics(*source, diagnostics);
-  auto means = checkScatterMeans(*source, diagnostics);
   auto isKnown = [&](const std::string &domain, const std::string &op) {
     return domain.empty()
                ? isKnownOp(op)
@@ -64,7 +62,7 @@ importStages(mlir::MLIRContext &context, const ImportOptions &options,
   warnOfLostParameters(*source, *roles, diagnostics);
   auto module = buildModule(context, *source, *normalized, *roles,
                             options.customOps, diagnostics);
-  if (llvm::failed(module) || llvm::failed(means))
+  if (llvm::failed(module))
     return llvm::failure();
 
   ImportedModel imported;

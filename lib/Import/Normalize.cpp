@@ -235,6 +235,50 @@ static void reportUnknownOps(const ModelProto &model, const Origins &origins,
   });
 }
 
+/// The nodes that stand for means. A mean of the updates alone is two nodes:
+/// the first one clears the elements.
+static std::vector<const NodeProto *> scatterMeans(const GraphProto &graph,
+                                                   const Origins &origins) {
+  std::vector<const NodeProto *> means;
+  const NodeProto *clearing = nullptr;
+  forEachNode(graph, [&](const NodeProto &node) {
+    ScatterMean mean = origins.find(node).scatterMean;
+    if (mean == ScatterMean::None)
+      return;
+    bool isSecond =
+        clearing && node.input_size() && clearing->output(0) == node.input(0) &&
+        metadata(*clearing, tracedNodeKey) == metadata(node, tracedNodeKey);
+    if (isSecond)
+      means.pop_back();
+    means.push_back(&node);
+    clearing = mean == ScatterMean::OfUpdates && !isSecond ? &node : nullptr;
+  });
+  return means;
+}
+
+/// A mean is computed, which is not what other runtimes do with the file; what
+/// cannot be told from a mean is an error.
+static void reportScatterMeans(const ModelProto &model, const Origins &origins,
+                               const std::string &label,
+                               ImportDiagnostics &diagnostics) {
+  for (const NodeProto *node : scatterMeans(model.graph(), origins)) {
+    NodeOrigin origin = origins.find(*node);
+    std::string where =
+        label + ": " + Origins::describe(origin) + ": PyTorch's scatter_reduce";
+    if (origin.scatterMean != ScatterMean::Unknown)
+      diagnostics.warnings.push_back(
+          where +
+          " with 'mean', which ONNX lacks: it is computed as such here, but "
+          "what the file says, and the trained .onnx, is that the last update "
+          "replaces the others, as other runtimes compute it");
+    else if (model.producer_name() == "pytorch")
+      diagnostics.errors.push_back(
+          where + ", expected a record of its reduction, as a mean is written "
+                  "as a scatter that replaces: export with opset_version=18 or "
+                  "later");
+  }
+}
+
 /// Types that do not fit are left to the op tables, which know the node.
 static void inferShapes(ModelProto &model, const CustomSchemas &schemas) {
   onnx::shape_inference::InferShapes(
@@ -428,6 +472,7 @@ ingest::normalize(const ModelSource &source, const ImportOptions &options,
     inlineFunctions(model, isKnown);
     tidyImports(model);
     normalized.origins.record(model.graph(), opsetsOf(model));
+    reportScatterMeans(model, normalized.origins, source.label, diagnostics);
     reportUnknownOps(model, normalized.origins, source.label, isKnown,
                      diagnostics);
     if (diagnostics.errors.size() != errors)

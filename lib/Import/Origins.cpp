@@ -3,11 +3,21 @@
 // Nodes' origins, and the parsing of PyTorch's stack traces.
 
 #include "Origins.h"
+#include "Attributes.h"
+#include <tuple>
 
 using namespace bessemer::ingest;
 using llvm::StringRef;
 
 static constexpr const char *originKey = "bessemer.origin";
+
+/// The first output that has a name; every node that matters has one.
+static StringRef firstOutput(const onnx::NodeProto &node) {
+  for (const std::string &output : node.output())
+    if (!output.empty())
+      return output;
+  return {};
+}
 
 /// Picks the frame that the user wrote: the innermost one outside PyTorch.
 /// Frames read `File "model.py", line 41, in forward`, outermost first.
@@ -31,34 +41,55 @@ static void parseStackTrace(StringRef trace, NodeOrigin &origin) {
   }
 }
 
-/// The op and the positional arguments of PyTorch's own node, which reads
-/// `%y : [...] = call_function[target=torch.ops.aten.op](args = (%x, 0), kwargs
-/// = {})`. Arguments that are lists stay in pieces: none of the ops that are
-/// asked for has any. The keyword arguments of a scatter are one text at the
-/// end.
-static void parseTorchNode(StringRef text, NodeOrigin &origin) {
-  auto [before, call] = text.split("call_function[target=torch.ops.");
-  auto [op, rest] = call.split("](args = (");
-  auto [arguments, after] = rest.split("), kwargs");
-  if (op != "aten.embedding.default" && op != "aten.detach.default" &&
-      op != "aten.embedding_bag.padding_idx" && op != "aten.scatter_reduce.two")
-    return;
-  origin.torchOp = op.str();
-  while (!arguments.empty()) {
-    auto [argument, others] = arguments.split(',');
-    origin.torchArguments.push_back(argument.trim().str());
-    arguments = others;
+namespace {
+/// PyTorch's own node, which reads `%y : [...] =
+/// call_function[target=torch.ops.aten.op](args = (%x, 0), kwargs = {a: b})`.
+struct TorchCall {
+  StringRef op, arguments, keywords;
+
+  explicit TorchCall(StringRef record) {
+    auto [before, call] = record.split("call_function[target=torch.ops.");
+    auto [name, rest] = call.split("](args = (");
+    op = name;
+    std::tie(arguments, keywords) = rest.split("), kwargs");
   }
-  if (op == "aten.scatter_reduce.two")
-    origin.torchArguments.push_back(after.trim().str());
+};
+} // namespace
+
+/// Keeps the op and the positional arguments. Arguments that are lists stay in
+/// pieces: none of the ops that are asked for has any.
+static void keepTorchCall(TorchCall call, NodeOrigin &origin) {
+  if (call.op != "aten.embedding.default" && call.op != "aten.detach.default" &&
+      call.op != "aten.embedding_bag.padding_idx")
+    return;
+  origin.torchOp = call.op.str();
+  while (!call.arguments.empty()) {
+    auto [argument, others] = call.arguments.split(',');
+    origin.torchArguments.push_back(argument.trim().str());
+    call.arguments = others;
+  }
 }
 
-/// The first output that has a name; every node that matters has one.
-static StringRef firstOutput(const onnx::NodeProto &node) {
-  for (const std::string &output : node.output())
-    if (!output.empty())
-      return output;
-  return {};
+/// The exporter names nodes and values after the traced node.
+static bool isNamedScatterReduce(const onnx::NodeProto &node) {
+  return StringRef(node.name()).contains("scatter_reduce") ||
+         firstOutput(node).contains("scatter_reduce");
+}
+
+static ScatterMean scatterMeanOf(const onnx::NodeProto &node,
+                                 StringRef record) {
+  // Other reductions of a scatter_reduce are in ONNX.
+  if (stringAttribute(node, "reduction", "none") != "none")
+    return ScatterMean::None;
+  if (record.empty())
+    return isNamedScatterReduce(node) ? ScatterMean::Unknown
+                                      : ScatterMean::None;
+  TorchCall call(record);
+  if (call.op != "aten.scatter_reduce.two" ||
+      call.arguments.rsplit(',').second.trim() != "mean")
+    return ScatterMean::None;
+  return call.keywords.contains("include_self: False") ? ScatterMean::OfUpdates
+                                                       : ScatterMean::WithData;
 }
 
 void Origins::record(const onnx::GraphProto &graph,
@@ -71,7 +102,10 @@ void Origins::record(const onnx::GraphProto &graph,
     auto opset = opsets.find(domain);
     origin.opset = opset == opsets.end() ? 0 : opset->second;
     parseStackTrace(metadata(node, "pkg.torch.onnx.stack_trace"), origin);
-    parseTorchNode(metadata(node, "pkg.torch.onnx.fx_node"), origin);
+    StringRef traced = metadata(node, tracedNodeKey);
+    keepTorchCall(TorchCall(traced), origin);
+    if (origin.op == "ScatterElements")
+      origin.scatterMean = scatterMeanOf(node, traced);
     for (const std::string &output : node.output())
       if (!output.empty())
         byOutput.try_emplace(output, origin);

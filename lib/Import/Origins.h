@@ -15,6 +15,19 @@
 
 namespace bessemer::ingest {
 
+/// What a ScatterElements that replaces elements stands for: ONNX has no mean,
+/// and PyTorch's exporter writes scatter_reduce(..., "mean") as if the last
+/// update of an element replaced the others.
+enum class ScatterMean {
+  None,
+  /// The mean of the updates, without or with the element that was there.
+  OfUpdates,
+  WithData,
+  /// Named after a scatter_reduce, but there is no record of its reduction:
+  /// PyTorch's conversion to opsets before 18 strips the records.
+  Unknown
+};
+
 struct NodeOrigin {
   /// The node's name, or its first output's when it has none.
   std::string name;
@@ -27,6 +40,7 @@ struct NodeOrigin {
   /// arguments as text; empty when unknown.
   std::string torchOp;
   std::vector<std::string> torchArguments;
+  ScatterMean scatterMean = ScatterMean::None;
 };
 
 class Origins {
@@ -48,6 +62,9 @@ public:
 private:
   std::map<std::string, NodeOrigin> byOutput;
 };
+
+/// The key of PyTorch's text of the traced node.
+inline constexpr const char *tracedNodeKey = "pkg.torch.onnx.fx_node";
 
 /// The value of a metadata entry, or "".
 template <typename Proto>

@@ -97,25 +97,73 @@ def test_pool_indices_take_no_tables(tmp_path):
     assert (tmp_path / "pool.bsm").stat().st_size < 1 << 20
 
 
-def scatter_mean(traced):
-    """What PyTorch's exporter writes of x.scatter_reduce(0, i, u, "mean")."""
-    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["scatter_reduce"], name="node_scatter_reduce", axis=0)
-    if traced:
-        node.metadata_props.add(key="pkg.torch.onnx.fx_node", value=traced)
-    model = make_model([node], [("x", "f", [3]), ("i", "i", [4]), ("u", "f", [4])], [("scatter_reduce", "f", [3])])
+def scatter_mean(kwargs="", prefix=""):
+    """What PyTorch's exporter writes of x.scatter_reduce(0, i, u, "mean", **kwargs)."""
+    name = f"{prefix}scatter_reduce"
+    nodes = [helper.make_node("ScatterElements", ["x", "i", "u"], [name], name=f"node_{name}", axis=0)]
+    if kwargs:  # the first one clears the elements
+        nodes[0].input[0] = f"{prefix}val_2"
+        nodes = [
+            helper.make_node("Shape", ["u"], [f"{prefix}val_0"]),
+            helper.make_node("ConstantOfShape", [f"{prefix}val_0"], [f"{prefix}val_1"]),
+            helper.make_node("ScatterElements", ["x", "i", f"{prefix}val_1"], [f"{prefix}val_2"],
+                             name=f"node_{prefix}ScatterElements_2", axis=0), nodes[0]]
+    for node in nodes:
+        node.metadata_props.add(
+            key="pkg.torch.onnx.fx_node",
+            value="%scatter_reduce : [num_users=1] = call_function[target=torch.ops.aten.scatter_reduce.two]"
+                  f"(args = (%x, 0, %i, %u, mean), kwargs = {{{kwargs}}})")
+    return nodes
+
+
+def scatter_model(nodes, constants=()):
+    model = make_model(nodes, [("x", "f", [3]), ("i", "i", [4]), ("u", "f", [4])], [("y", "f", [3])], constants)
     model.producer_name = "pytorch"
     return model
 
 
-def test_scatter_means_warn_of_other_runtimes():
-    model = scatter_mean("%scatter_reduce : [num_users=1] = call_function[target=torch.ops.aten.scatter_reduce.two]"
-                         "(args = (%x, 0, %i, %u, mean), kwargs = {})")
-    with pytest.warns(UserWarning, match=r"node 'node_scatter_reduce' \(ScatterElements, opset \d+\): PyTorch's "
-                                         r"scatter_reduce with 'mean', which ONNX lacks"):
+def in_function(nodes, opset):
+    function = helper.make_function("local", "reduce", ["x", "i", "u"], [nodes[-1].output[0]], nodes,
+                                    [helper.make_opsetid("", opset)])
+    model = scatter_model([helper.make_node("Neg", ["u"], ["y"])])
+    del model.graph.node[:]
+    model.graph.node.append(helper.make_node("reduce", ["x", "i", "u"], ["y"], domain="local"))
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    model.functions.append(function)
+    return model
+
+
+def in_branch(nodes, other):
+    graphs = [helper.make_graph(body, f"branch{k}", [], [helper.make_tensor_value_info(body[-1].output[0], 1, [3])])
+              for k, body in enumerate((nodes, other))]
+    node = helper.make_node("If", ["yes"], ["y"], then_branch=graphs[0], else_branch=graphs[1])
+    return scatter_model([node], {"yes": np.array(True)})
+
+
+def at_top(nodes):
+    return scatter_model([*nodes, helper.make_node("Identity", ["scatter_reduce"], ["y"])])
+
+
+INCLUDED, EXCLUDED = [17 / 4, 2, 9 / 2], [16 / 3, 2, 6]
+WITHOUT = "include_self: False"
+
+
+@pytest.mark.parametrize("model,warnings,want", [
+    (at_top(scatter_mean()), 1, INCLUDED),
+    (at_top(scatter_mean(WITHOUT)), 1, EXCLUDED),  # two nodes are one mean
+    (in_function(scatter_mean(), 18), 1, INCLUDED),  # converted while it is inlined
+    (in_function(scatter_mean(WITHOUT), 18), 1, EXCLUDED),
+    (in_function(scatter_mean(WITHOUT), 20), 1, EXCLUDED),
+    (in_branch(scatter_mean(), scatter_mean(WITHOUT, prefix="other_")), 2, INCLUDED),
+    (in_branch(scatter_mean(WITHOUT), scatter_mean(prefix="other_")), 2, EXCLUDED),
+], ids=["included", "excluded", "function", "excluded-function", "same-opset", "branch", "excluded-branch"])
+def test_scatter_means(model, warnings, want):
+    with pytest.warns(UserWarning, match=r"node '\w*scatter_reduce\w*' \(ScatterElements, opset 20\): PyTorch's "
+                                         r"scatter_reduce with 'mean', which ONNX lacks") as seen:
         program = bessemer.compile(model)
+    assert len(seen) == warnings, [str(warning.message) for warning in seen]
     feed = {"x": np.float32([1, 2, 3]), "i": np.array([0, 0, 2, 0]), "u": np.float32([4, 5, 6, 7])}
-    got = program.session().predict(feed)["scatter_reduce"]
-    np.testing.assert_allclose(got, [17 / 4, 2, 9 / 2], rtol=1e-6)
+    np.testing.assert_allclose(program.session().predict(feed)["y"], want, rtol=1e-6)
 
 
 def test_compatibility():
