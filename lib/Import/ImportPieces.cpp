@@ -96,7 +96,7 @@ static LogicalResult importSlice(NodeImport &n) {
       return failure();
     // A step beyond the end is one of any size.
     step = step > 0 ? std::min(step, size) : step;
-    result = n.strided(result, *axis, begin, count, count == 1 ? 1 : step);
+    result = n.strided(result, *axis, begin, count, step);
   }
   n.setResult(result);
   return success();
