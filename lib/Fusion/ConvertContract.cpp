@@ -4,6 +4,7 @@
 
 #include "Convert.h"
 #include "RegionTranslation.h"
+#include "bessemer/Dialect/Kern/IR/Runs.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -48,9 +49,8 @@ static bool isInPlace(RankedTensorType type, ArrayRef<int64_t> order) {
 /// `dims`: runs that a vector of the generated copy can go along
 /// (IterationSpace::pickVectorDim).
 static bool isInnermost(RankedTensorType type, ArrayRef<int64_t> dims) {
-  constexpr int64_t shortest = 4;
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
-    if (type.getDimSize(dim) >= shortest)
+    if (type.getDimSize(dim) >= kern::kShortestRun)
       return llvm::is_contained(dims, dim);
   return false;
 }

@@ -3,6 +3,7 @@
 // Strides from indexing maps, dimension merging, positions.
 
 #include "IterationSpace.h"
+#include "bessemer/Dialect/Kern/IR/Runs.h"
 
 using namespace mlir;
 using namespace bessemer;
@@ -252,10 +253,8 @@ int64_t IterationSpace::size(ArrayRef<int64_t> dims) const {
 }
 
 int64_t IterationSpace::pickVectorDim(bool amongReduced) const {
-  // Two or three elements are no vector, where another dimension has more.
-  constexpr int64_t shortest = 4;
   SmallVector<int64_t> candidates = dims(amongReduced);
-  auto isShort = [&](int64_t dim) { return bounds[dim] < shortest; };
+  auto isShort = [&](int64_t dim) { return bounds[dim] < kern::kShortestRun; };
   if (!llvm::all_of(candidates, isShort))
     llvm::erase_if(candidates, isShort);
   int64_t best = -1, bestScore = -1;
