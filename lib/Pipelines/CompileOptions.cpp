@@ -240,9 +240,8 @@ void parse(const json &object, CompileOptions &options) {
       {"clip_norm",
        [&](auto &k, auto &v) {
          options.training.clipNorm = getNonNegative(k, v);
-         // Kernels compute with it in f32: the least that is no subnormal.
-         if (float(*options.training.clipNorm) < FLT_MIN)
-           fail(k, "a number of at least 1.17549435e-38", v);
+         if (!isClipNorm(*options.training.clipNorm))
+           fail(k, "a number " + kClipNormRange.str(), v);
        }},
       {"accumulate",
        [&](auto &k, auto &v) {

@@ -88,6 +88,12 @@ static std::string toText(double value) {
   return text;
 }
 
+bool bessemer::isClipNorm(double norm) {
+  float rounded = static_cast<float>(norm);
+  return rounded >= std::numeric_limits<float>::min() &&
+         rounded <= std::numeric_limits<float>::max();
+}
+
 LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
                                       OptionErrorHandler emitError) {
   auto fail = [&](const Twine &message) {
@@ -102,7 +108,6 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
   };
   // The largest double below 1.
   const double belowOne = std::nextafter(1.0, 0.0);
-  const double aboveZero = std::numeric_limits<double>::min();
   const double largest = std::numeric_limits<double>::max();
 
   if (failed(checkRange("label_smoothing", options.labelSmoothing, 0.0, 1.0,
@@ -111,9 +116,9 @@ LogicalResult bessemer::verifyOptions(const TrainingOptions &options,
   if (options.labelSmoothing != 0.0 && options.loss != LossKind::CrossEntropy)
     return fail("label_smoothing works with the loss cross_entropy only, got " +
                 stringifyLoss(options.loss));
-  if (options.clipNorm && failed(checkRange("clip_norm", *options.clipNorm,
-                                            aboveZero, largest, "above 0")))
-    return failure();
+  if (options.clipNorm && !isClipNorm(*options.clipNorm))
+    return fail("expected clip_norm " + kClipNormRange + ", got " +
+                toText(*options.clipNorm));
 
   if (options.accumulate < 1)
     return fail("expected accumulate of at least 1, got " +

@@ -6,6 +6,8 @@
 // RUN: not bessemer-opt %s --graph-build-update=weight-decay=-0.1 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not bessemer-opt %s --graph-build-update=weight-decay=much 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not bessemer-opt %s --graph-build-update=clip-norm=0 2>&1 | FileCheck %s --check-prefix=CLIP
+// RUN: not bessemer-opt %s --graph-build-update=clip-norm=1e-300 2>&1 | FileCheck %s --check-prefix=TINY
+// RUN: not bessemer-opt %s --graph-build-update=clip-norm=1e300 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not bessemer-opt %s --graph-build-update=lazy-embeddings=true 2>&1 | FileCheck %s --check-prefix=LAZY
 
 // LAZY: error: lazy_embeddings works with the optimizer adamw only, got sgd
@@ -16,6 +18,8 @@
 // EPS: error: expected eps of at least 0, got -1
 // DECAY: error: expected weight_decay of at least 0, got -0.1
 // NUMBER: error: expected a number as weight-decay, got 'much'
-// CLIP: error: expected clip_norm above 0, got 0
+// CLIP: error: expected clip_norm of at least 1.17549435e-38 that float32 holds, got 0
+// TINY: error: expected clip_norm of at least 1.17549435e-38 that float32 holds, got 1e-300
+// HUGE: error: expected clip_norm of at least 1.17549435e-38 that float32 holds, got 1e+300
 module {
 }

@@ -209,7 +209,7 @@ def test_numbers_beyond_their_type(cli, golden, files, tmp_path):
            "--seed: expected a whole number from 0 to 2^63 - 1, got '-9223372036854775809'")
     clip = ["compile", model, "-o", tmp_path / "o.bsm", "--loss", "cross_entropy", "--batch", 6, "--clip-norm"]
     for number in ("1e-300", "1.17549e-38", "1.1754942e-38"):
-        expect(cli(*clip, number), USAGE, f"--clip-norm: expected a number of at least 1.17549435e-38, got {number}")
+        expect(cli(*clip, number), USAGE, f"--clip-norm: expected a number of at least 1.17549435e-38 that float32 holds, got {number}")
     # The least float32 that is no subnormal, as it is printed.
     assert cli(*clip, "1.17549435e-38").returncode == 0
 
@@ -305,7 +305,7 @@ def test_recipes(cli, files, tmp_path, text, parts):
 
 @pytest.mark.parametrize("text,place,message", [
     ("loss: cross_entropy\nlabel_smoothing: 1.5\n", "r.yaml:2: label_smoothing", ": expected a number in [0, 1], got 1.5"),
-    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number of at least 1.17549435e-38, got 0"),
+    ("loss: cross_entropy\nclip_norm: 0\n", "r.yaml:2: clip_norm", ": expected a number of at least 1.17549435e-38 that float32 holds, got 0"),
     ("\nloss: huber\n", "r.yaml:2: loss", ": "),
     ("\nclip_norm: 1\n", "r.yaml:2: clip_norm", " needs a loss, got none"),
     ("loss: mse\noptimizer:\n  kind: adamw\n  betas: [1.5, 0.9]\n", "r.yaml:4: betas", ": expected a number in [0, 1), got 1.5"),

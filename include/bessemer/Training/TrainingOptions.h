@@ -98,6 +98,12 @@ llvm::LogicalResult parseBatchNormVariance(llvm::StringRef text,
                                            TrainingOptions &options,
                                            OptionErrorHandler emitError);
 
+/// Whether gradients can be clipped to this norm: kernels compute with it in
+/// f32, where it must be no subnormal.
+bool isClipNorm(double norm);
+inline constexpr llvm::StringLiteral kClipNormRange =
+    "of at least 1.17549435e-38 that float32 holds";
+
 /// Checks ranges and combinations, as PyTorch's constructors do.
 llvm::LogicalResult verifyOptions(const TrainingOptions &options,
                                   OptionErrorHandler emitError);
