@@ -143,6 +143,16 @@ static DenseResourceElementsAttr resourceOf(const Initializer &initializer,
                                         blobOf(initializer));
 }
 
+/// What is wrong with an element type that elementTypeOf does not know. Only
+/// some ops compute in double: it is not what to convert a model to.
+static std::string unsupportedType(int32_t elementType) {
+  bool isFloat = elementType == onnx::TensorProto::FLOAT16 ||
+                 elementType == onnx::TensorProto::BFLOAT16;
+  return elementTypeName(elementType) +
+         "; expected float, double, int64, int32, int8 or bool" +
+         (isFloat ? ": convert the model to float (model.float())" : "");
+}
+
 void ModelImporter::importInputs() {
   SmallVector<Type> types;
   SmallVector<StringRef> names;
@@ -153,8 +163,7 @@ void ModelImporter::importInputs() {
     Type element = elementTypeOf(builder.getContext(), tensor.elem_type());
     if (!element) {
       fail("input '" + Twine(input.name()) + "' has element type " +
-           elementTypeName(tensor.elem_type()) +
-           "; expected float, double, int64, int32, int8 or bool");
+           unsupportedType(tensor.elem_type()));
       continue;
     }
     SmallVector<int64_t> shape;
@@ -253,8 +262,7 @@ Imported *ModelImporter::importInitializer(const std::string &name) {
   }
   if (!element) {
     fail("initializer '" + name + "' has element type " +
-         elementTypeName(initializer.elementType) +
-         "; expected float, double, int64, int32, int8 or bool");
+         unsupportedType(initializer.elementType));
     importedInitializers.erase(name);
     return nullptr;
   }

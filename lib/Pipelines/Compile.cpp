@@ -301,7 +301,8 @@ bool Compilation::plan() {
   if (stopped)
     return true;
   phase = "memory";
-  return runPasses(&Compilation::buildMemory) &&
+  return succeeded(cpu::verifyElementTypes(*model.module)) &&
+         runPasses(&Compilation::buildMemory) &&
          endPhase(EmitKind::Exec, nullptr);
 }
 

@@ -107,10 +107,14 @@ LogicalResult FunctionBuilder::findLabelsType() {
   if (!type)
     return model.emitError()
            << "expected a tensor as output '" << outputName(output) << "'";
-  if (!type.getElementType().isF32())
-    return model.emitError()
-           << "output '" << outputName(output) << "' has type "
-           << type.getElementType() << ": the loss needs f32";
+  if (!type.getElementType().isF32()) {
+    InFlightDiagnostic error =
+        model.emitError() << "output '" << outputName(output) << "' has type "
+                          << type.getElementType() << ": the loss needs f32";
+    if (type.getElementType().isF64())
+      error << "; convert the model to float (model.float())";
+    return error;
+  }
   if (!loss) {
     if (type.getNumElements() != 1)
       return model.emitError()

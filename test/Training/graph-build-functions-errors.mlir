@@ -13,6 +13,13 @@ func.func @model(%x: tensor<4x3xf32> {graph.name = "x"}) {
 
 // -----
 
+// expected-error @+1 {{output 'y' has type 'f64': the loss needs f32; convert the model to float (model.float())}}
+func.func @model(%x: tensor<4x3xf64> {graph.name = "x"}) -> (tensor<4x3xf64> {graph.name = "y"}) {
+  return %x : tensor<4x3xf64>
+}
+
+// -----
+
 // expected-error @+1 {{output 'y' has type 'i64': the loss needs f32}}
 func.func @model(%x: tensor<4x3xi64> {graph.name = "x"}) -> (tensor<4x3xi64> {graph.name = "y"}) {
   return %x : tensor<4x3xi64>

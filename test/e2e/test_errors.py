@@ -180,3 +180,21 @@ def test_load_state_dict_sets_all_or_nothing(golden):
         session.load_state_dict(None)
     for name, value in session.state_dict().items():
         np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.mark.parametrize("op,shapes,kernel", [
+    ("MatMul", [[4, 4], [4, 4]], r"kern\.gemm"),
+    ("MaxPool", [[1, 1, 4, 4]], r"kern\.window"),
+    ("Conv", [[1, 1, 4, 4], [1, 1, 3, 3]], r"kern\.conv"),
+])
+def test_doubles_are_refused_at_their_node(op, shapes, kernel):
+    from onnx import TensorProto, helper
+    values = [helper.make_tensor_value_info(f"i{k}", TensorProto.DOUBLE, shape) for k, shape in enumerate(shapes)]
+    attributes = {"kernel_shape": [2, 2]} if op == "MaxPool" else {}
+    node = helper.make_node(op, [value.name for value in values], ["y"], name="op", **attributes)
+    result = helper.make_tensor_value_info("y", TensorProto.DOUBLE, [None] * len(shapes[0]))
+    model = helper.make_model(helper.make_graph([node], "g", values, [result]), ir_version=10,
+                              opset_imports=[helper.make_opsetid("", 20)])
+    with pytest.raises(bessemer.Error, match=rf"node 'op': expected float \(f32\) operands of '{kernel}', got .*xf64>': "
+                                             r"convert the model to float \(model\.float\(\)\)$"):
+        bessemer.compile(model)

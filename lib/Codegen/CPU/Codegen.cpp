@@ -54,6 +54,40 @@ int64_t bessemer::cpu::getTileCount(Operation *op, const CPUTarget &target) {
   return planKernel(op, target).tiles;
 }
 
+/// Whether operand `i` may only be f32: these ops compute on f32 vectors;
+/// regions may use any type.
+static bool isF32Operand(Operation *op, unsigned i) {
+  if (isa<kern::GemmOp>(op))
+    return i < 2;
+  if (auto table = dyn_cast<kern::TableUpdateOp>(op))
+    return op->getOperand(i) != table.getIndices();
+  return isa<kern::AttentionOp, kern::AttentionGradOp, kern::ConvOp,
+             kern::WindowOp, kern::UpdateOp, kern::NormOp>(op);
+}
+
+static LogicalResult verifyOperandTypes(Operation *op) {
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    auto tensor = dyn_cast<RankedTensorType>(operand.getType());
+    if (!tensor || tensor.getElementType().isF32() || !isF32Operand(op, i))
+      continue;
+    InFlightDiagnostic error =
+        op->emitError("expected float (f32) operands of '")
+        << op->getName() << "', got " << tensor;
+    if (tensor.getElementType().isF64())
+      error << ": convert the model to float (model.float())";
+    return error;
+  }
+  return success();
+}
+
+LogicalResult bessemer::cpu::verifyElementTypes(Operation *module) {
+  return failure(module
+                     ->walk([](Operation *op) {
+                       return WalkResult(verifyOperandTypes(op));
+                     })
+                     .wasInterrupted());
+}
+
 /// Whether the op can be compiled; emits an error if not.
 static LogicalResult verifyKernel(Operation *op) {
   if (isLibraryCall(op))
@@ -65,19 +99,8 @@ static LogicalResult verifyKernel(Operation *op) {
            kern::TableUpdateOp>(op))
     return op->emitError("cpu kernel: expected a kern op, got '")
            << op->getName() << "'";
-  auto table = dyn_cast<kern::TableUpdateOp>(op);
-  // These compute on f32 vectors; regions may use any type.
-  if (isa<kern::GemmOp, kern::AttentionOp, kern::AttentionGradOp,
-          kern::WindowOp, kern::UpdateOp, kern::NormOp, kern::TableUpdateOp>(
-          op))
-    for (Value operand : op->getOperands())
-      if (auto tensor = dyn_cast<RankedTensorType>(operand.getType()))
-        if (!tensor.getElementType().isF32() &&
-            !(isa<kern::GemmOp>(op) && operand != op->getOperand(0) &&
-              operand != op->getOperand(1)) &&
-            !(table && operand == table.getIndices()))
-          return op->emitError("cpu kernel: expected f32 operands, got ")
-                 << tensor;
+  if (failed(verifyOperandTypes(op)))
+    return failure();
   if (isa<kern::GatherOp, kern::ScatterOp, kern::TableUpdateOp>(op))
     for (Value operand : op->getOperands()) {
       auto tensor = cast<RankedTensorType>(operand.getType());

@@ -58,6 +58,11 @@ int64_t getTileCount(mlir::Operation *op, const CPUTarget &target);
 /// second thread costs more than it saves.
 bool isSmallKernel(mlir::Operation *op);
 
+/// Fails where a kern op of `module` has tensors of a type that its kernel
+/// cannot compute with. Errors are emitted at the op, whose location is lost
+/// once the op is a kernel.
+mlir::LogicalResult verifyElementTypes(mlir::Operation *module);
+
 /// Compiles and links `kernels`. Errors are emitted at the op.
 mlir::FailureOr<CodeBlob> compileKernels(llvm::ArrayRef<NamedKernel> kernels,
                                          const CPUTarget &target,
