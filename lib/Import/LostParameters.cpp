@@ -45,16 +45,6 @@ static std::string they(const Names &names) {
   return names.size() == 1 ? "it" : "they";
 }
 
-template <typename Visit>
-static void forEachNode(const onnx::GraphProto &graph, Visit visit) {
-  for (const onnx::NodeProto &node : graph.node()) {
-    visit(node);
-    for (const onnx::AttributeProto &attribute : node.attribute())
-      if (attribute.has_g())
-        forEachNode(attribute.g(), visit);
-  }
-}
-
 static bool isRunningStatistic(StringRef target) {
   return target.ends_with("running_mean") || target.ends_with("running_var");
 }
@@ -123,7 +113,7 @@ private:
   std::map<std::string, ExportedInput> inputs, missing;
   /// By the text of the traced node.
   std::map<std::string, TracedOp> ops;
-  Names inputNames;
+  Names inputNames, constantNames;
 
   Names batchNorms, folded, foldedInto, used, detached, unknown, unknownInto;
 };
@@ -157,6 +147,8 @@ Losses::Losses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles)
 
 void Losses::collectOps() {
   forEachNode(graph, [&](const onnx::NodeProto &node) {
+    if (node.op_type() == "Constant")
+      constantNames.insert(node.output().begin(), node.output().end());
     std::string text = tracedNode(node);
     if (text.empty())
       return;
@@ -240,7 +232,7 @@ void Losses::findUsed() {
 }
 
 bool Losses::isConstantOrInput(const std::string &name) const {
-  return name.empty() || inputNames.count(name) ||
+  return name.empty() || inputNames.count(name) || constantNames.count(name) ||
          (initializers.count(name) &&
           llvm::none_of(inputs, [&](const auto &entry) {
             return entry.second.kind == "PARAMETER" &&

@@ -6,6 +6,7 @@
 #include "Normalize.h"
 #include "CustomSchemas.h"
 #include "Dimensions.h"
+#include "ExportSignature.h"
 #include "Labels.h"
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
@@ -51,16 +52,6 @@ static std::string oneLine(std::string text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '.'))
     text.pop_back();
   return text;
-}
-
-static void forEachNode(const GraphProto &graph,
-                        llvm::function_ref<void(const NodeProto &)> visit) {
-  for (const NodeProto &node : graph.node()) {
-    visit(node);
-    for (const auto &attribute : node.attribute())
-      if (attribute.has_g())
-        forEachNode(attribute.g(), visit);
-  }
 }
 
 static bool isFloat(int32_t elementType) {
@@ -245,9 +236,9 @@ static std::vector<const NodeProto *> scatterMeans(const GraphProto &graph,
     ScatterMean mean = origins.find(node).scatterMean;
     if (mean == ScatterMean::None)
       return;
-    bool isSecond =
-        clearing && node.input_size() && clearing->output(0) == node.input(0) &&
-        metadata(*clearing, tracedNodeKey) == metadata(node, tracedNodeKey);
+    bool isSecond = clearing && node.input_size() &&
+                    clearing->output(0) == node.input(0) &&
+                    tracedNode(*clearing) == tracedNode(node);
     if (isSecond)
       means.pop_back();
     means.push_back(&node);

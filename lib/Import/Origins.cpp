@@ -4,12 +4,24 @@
 
 #include "Origins.h"
 #include "Attributes.h"
+#include "ExportSignature.h"
 #include <tuple>
 
 using namespace bessemer::ingest;
 using llvm::StringRef;
 
 static constexpr const char *originKey = "bessemer.origin";
+
+void bessemer::ingest::forEachNode(
+    const onnx::GraphProto &graph,
+    llvm::function_ref<void(const onnx::NodeProto &)> visit) {
+  for (const onnx::NodeProto &node : graph.node()) {
+    visit(node);
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        forEachNode(attribute.g(), visit);
+  }
+}
 
 /// The first output that has a name; every node that matters has one.
 static StringRef firstOutput(const onnx::NodeProto &node) {
@@ -102,7 +114,7 @@ void Origins::record(const onnx::GraphProto &graph,
     auto opset = opsets.find(domain);
     origin.opset = opset == opsets.end() ? 0 : opset->second;
     parseStackTrace(metadata(node, "pkg.torch.onnx.stack_trace"), origin);
-    StringRef traced = metadata(node, tracedNodeKey);
+    std::string traced = tracedNode(node);
     keepTorchCall(TorchCall(traced), origin);
     if (origin.op == "ScatterElements")
       origin.scatterMean = scatterMeanOf(node, traced);

@@ -8,6 +8,7 @@
 #define BESSEMER_LIB_IMPORT_ORIGINS_H
 
 #include "onnx/onnx_pb.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <map>
 #include <string>
@@ -63,8 +64,10 @@ private:
   std::map<std::string, NodeOrigin> byOutput;
 };
 
-/// The key of PyTorch's text of the traced node.
-inline constexpr const char *tracedNodeKey = "pkg.torch.onnx.fx_node";
+/// Visits the nodes of a graph and of the graphs in their attributes, each
+/// before what is in it.
+void forEachNode(const onnx::GraphProto &graph,
+                 llvm::function_ref<void(const onnx::NodeProto &)> visit);
 
 /// The value of a metadata entry, or "".
 template <typename Proto>

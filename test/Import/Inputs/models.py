@@ -157,6 +157,14 @@ def detached(path, source):
              ["a.weight", "a.bias", "b.weight", "b.bias"])
 
 
+def detached_constant(path):
+    """What stands for a value and its %detach is a Constant node."""
+    constant = helper.make_node("Constant", [], ["val_9"], value=helper.make_tensor("v", TensorProto.FLOAT, [4], [1, 2, 3, 4]))
+    exported(path, [linear(1, "x", "a.weight", "a.bias", "a"), constant,
+                    op("Add", ["linear_1", "val_9"], "add", "add.Tensor(%linear_1, %detach)")],
+             {"a.weight": floats(4, 4), "a.bias": floats(4)}, ["a.weight", "a.bias"])
+
+
 def kept_detach(path):
     """With optimize=False there is a node."""
     exported(path, [op("Mul", ["x", "g"], "mul", "mul.Tensor(%x, %p_g)"),
@@ -294,6 +302,7 @@ MODELS = {
     "dropped": dropped,
     "detached": lambda path: detached(path, "linear_1"),
     "detached-input": lambda path: detached(path, "x"),
+    "detached-constant": detached_constant,
     "kept-detach": kept_detach,
     "legacy-norms": legacy_norms,
     "legacy-tied": lambda path: legacy_norms(path, tied=True),
