@@ -34,9 +34,10 @@ def command(folder, *more):
     return ["train", folder / "m.bsm", "--data", folder / "d.npz", "--seed", 5, "--schedule", "cosine", *more]
 
 
-def start(command, run):
-    """A run, once its training has begun."""
-    process = subprocess.Popen(words(command, run), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(command, run, hangup=signal.SIG_DFL):
+    """A run, once its training has begun; nohup would have it ignore SIGHUP."""
+    process = subprocess.Popen(words(command, run), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
     for line in process.stdout:
         if line.startswith("memory"):
             return process
@@ -56,7 +57,10 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(folder, tmp_path, stop, 
     endless = command(folder, "--steps", 10_000_000, "--log-every", 10_000_000)
     process = start(endless, tmp_path / "run")
     process.send_signal(stop)
-    out, error = process.communicate(timeout=60)
+    try:
+        out, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, error) == (status, "")
     # Before the first report there is a loss all the same, unless there was no step.
     found = re.search(r"interrupted at step (\d+) of 10000000(: loss (\S+);|, before a step of this run\n)", out)
@@ -68,6 +72,19 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(folder, tmp_path, stop, 
     assert 0 < float(found[3]) < 10
     # test_cli_training.py resumes one to the end.
     assert f'  "step": {step},' in state_of(tmp_path / "run")[1]
+
+
+def test_nohup_is_obeyed(folder, tmp_path):
+    process = start(command(folder, "--steps", 10_000_000), tmp_path / "run", hangup=signal.SIG_IGN)
+    try:
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == 143
+    finally:
+        process.kill()
 
 
 def can_mount(tmp_path):
