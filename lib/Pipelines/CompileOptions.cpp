@@ -239,9 +239,11 @@ void parse(const json &object, CompileOptions &options) {
       {"optimizer", [&](auto &, auto &v) { readOptimizer(v, options); }},
       {"clip_norm",
        [&](auto &k, auto &v) {
-         options.training.clipNorm = getNonNegative(k, v);
-         if (!isClipNorm(*options.training.clipNorm))
-           fail(k, "a number " + kClipNormRange.str(), v);
+         const std::string expected = "a number " + kClipNormRange.str();
+         double norm = getNumber(k, v, -INFINITY, INFINITY, expected);
+         if (!isClipNorm(norm))
+           fail(k, expected, v);
+         options.training.clipNorm = norm;
        }},
       {"accumulate",
        [&](auto &k, auto &v) {

@@ -35,7 +35,7 @@ constexpr Flag training[] = {
      "adamw: update only the table entries that a step looks up (another "
      "optimizer, as torch.optim.SparseAdam; not with --accumulate)"},
     {"clip-norm", FlagKind::Number, "X",
-     "scale gradients down to this norm (default: never)", nullptr, 0, FLT_MAX},
+     "scale gradients down to this norm (default: never)"},
     {"accumulate", FlagKind::Integer, "N",
      "compute a batch in N parts, one after the other (1)", nullptr, 1},
     {"train", FlagKind::List, "GLOB,...", "initializers to train"},
