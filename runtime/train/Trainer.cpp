@@ -61,6 +61,9 @@ private:
 
   bool stopping() const { return options.stop && *options.stop; }
   bool finished() const { return state.step >= options.schedule.totalSteps; }
+  bool isEvaluationDue() const {
+    return evalData && state.evaluatedStep != state.step;
+  }
   /// Whether the next batch begins an epoch (and some batch came before).
   bool atEpochEnd() const {
     return state.step > 0 && state.dataRows - state.cursor.position <
@@ -157,7 +160,7 @@ Status Run::report() {
 }
 
 Status Run::evaluateNow() {
-  if (!evalData || state.evaluatedStep == state.step)
+  if (!isEvaluationDue())
     return {};
   Expected<Evaluation> result = evaluate(session, evalData, options.stop);
   if (!result && stopping())
@@ -221,8 +224,9 @@ Expected<TrainSummary> Run::run() {
       return opened.status();
     log = *std::move(opened);
   }
-  // A run that stopped at the end of an epoch has its evaluation to do.
-  if (atEpochEnd())
+  // A run that stopped at the end of an epoch has its evaluation to do, and the
+  // last one may be all that is left.
+  if (atEpochEnd() || finished())
     BESSEMER_RETURN_IF_ERROR(evaluateNow());
   while (!finished() && !stopping()) {
     watch.start();
@@ -244,9 +248,10 @@ Expected<TrainSummary> Run::run() {
       return loss.status();
     BESSEMER_RETURN_IF_ERROR(checkFinite(*loss));
     summary.loss = *loss;
-    BESSEMER_RETURN_IF_ERROR(save());
   }
-  summary.interrupted = stopping() && !finished();
+  if (state.step > firstStep || summary.evaluation)
+    BESSEMER_RETURN_IF_ERROR(save());
+  summary.interrupted = stopping() && (!finished() || isEvaluationDue());
   summary.step = state.step;
   summary.best = state.best;
   summary.seconds = watch.seconds();

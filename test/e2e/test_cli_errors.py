@@ -2,6 +2,8 @@
 """Every wrong command gives one line that names what is wrong, and the right
 exit status: 1 the input's fault, 2 usage."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -154,6 +156,23 @@ def test_an_evaluation_that_is_not_finite_ends_the_training(cli, files, tmp_path
     ok = cli("train", files / "m.bsm", "--data", files / "d.npz", "--eval-data", files / "d.npz", "--epochs", 2,
              "--checkpoint-dir", tmp_path / "run", "--resume")
     assert ok.returncode == 0 and "step 6 of 6" in ok.stdout, ok.stderr
+
+
+def test_a_last_evaluation_that_failed_is_made_up_for(cli, files, tmp_path):
+    with np.load(files / "d.npz") as data:
+        x, labels = data["x"].copy(), data["labels"]
+    x[14, 0, 0] = np.nan
+    np.savez(tmp_path / "n.npz", x=x, labels=labels)
+    train = ["train", files / "m.bsm", "--data", files / "d.npz", "--epochs", 1, "--checkpoint-dir", tmp_path / "run"]
+    expect(cli(*train, "--eval-data", tmp_path / "n.npz"), INPUT, "step 3: evaluation: the loss is not finite")
+    again = [*train, "--eval-data", files / "d.npz", "--keep-best", "loss", "--resume"]
+    result = cli(*again)
+    assert result.returncode == 0, result.stderr
+    measured = cli("eval", files / "m.bsm", "--data", files / "d.npz", "--checkpoint", tmp_path / "run/best", "--json")
+    loss = json.loads(measured.stdout)["loss"]
+    assert f"trained at step 3 of 3: eval loss {loss:.4g}" in result.stdout
+    result = cli(*again)
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "nothing to do: the checkpoint is at step 3")
 
 
 @pytest.mark.parametrize("flags,parts", [

@@ -151,9 +151,8 @@ Expected<DirectoryLock> keepProgram(const Arguments &arguments,
   BESSEMER_RETURN_IF_ERROR(checkResume(arguments));
   if (!isModel(arguments.positional))
     return lock;
-  std::span<const std::byte> artifact = program.bytes();
   BESSEMER_RETURN_IF_ERROR(
-      writeFileAtomically(*directory + "/model.bsm", {&artifact, 1}));
+      writeArtifact(*directory + "/model.bsm", program.bytes()));
   return lock;
 }
 
@@ -195,13 +194,17 @@ void printSummary(const TrainSummary &summary, uint64_t totalSteps,
               summary.interrupted ? "interrupted" : "trained",
               static_cast<unsigned long>(summary.step),
               static_cast<unsigned long>(totalSteps));
-  if (!summary.loss) {
+  if (!summary.loss && !summary.evaluation) {
     std::printf(", before a step of this run\n");
     return;
   }
-  std::printf(": loss %s", shortNumber(*summary.loss).c_str());
+  const char *separator = ": ";
+  if (summary.loss) {
+    std::printf(": loss %s", shortNumber(*summary.loss).c_str());
+    separator = ", ";
+  }
   if (summary.evaluation) {
-    std::printf(", eval loss %s",
+    std::printf("%seval loss %s", separator,
                 shortNumber(summary.evaluation->loss).c_str());
     if (summary.evaluation->accuracy)
       std::printf(", accuracy %.2f %%", *summary.evaluation->accuracy * 100);
@@ -264,7 +267,10 @@ Expected<int> run(const Arguments &arguments) {
     std::signal(SIGHUP, SIG_IGN);
   printStart(**session, totalSteps, (*data)->batch(), unit);
   uint64_t firstStep = *resume ? (*resume)->step : 0;
-  if (firstStep >= totalSteps) {
+  // A run may have ended in its last evaluation.
+  bool isEvaluated =
+      !evalData || (*resume && (*resume)->evaluatedStep == firstStep);
+  if (firstStep >= totalSteps && isEvaluated) {
     std::printf("nothing to do: the checkpoint is at step %lu\n",
                 static_cast<unsigned long>(firstStep));
     return 0;
