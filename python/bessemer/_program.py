@@ -74,10 +74,15 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
     if given.get("emit", "artifact") != "artifact":
         raise Error("option 'emit': expected artifact, as stages are what `bessemer compile --emit` prints, "
                     f"got {given['emit']!r}")
-    if isinstance(optimizer, dict) and "kind" not in optimizer:
-        given["optimizer"] = {**values.get("optimizer", {}), **optimizer}
     # Where the recipe says what is left of it, for errors.
-    origins = {key: place for key, place in values.pop("@origins", {}).items() if key.split(".")[0] not in given}
+    origins = values.pop("@origins", {})
+    for key in given:
+        if key != "optimizer" or not isinstance(optimizer, dict) or "kind" in optimizer:
+            origins = {name: place for name, place in origins.items() if name.split(".")[0] != key}
+        else:
+            given[key] = {**values.get(key, {}), **optimizer}
+            origins = {name: place for name, place in origins.items()
+                       if name != key and name.removeprefix("optimizer.") not in optimizer}
     values.update(given)
     data = None
     if isinstance(model, (str, os.PathLike)):
@@ -91,7 +96,7 @@ def compile(model, *, recipe=None, loss=None, optimizer=None, precision=None,
                     f"got {type(model).__name__}")
     answer = _answer(_call(_core.compile, _options({**values, "@origins": origins}), data))
     name = os.fspath(model) if data is None else "<model>"
-    return Program(_core.Program.from_bytes(answer.artifact, name), name if data is None else None)
+    return Program(_core.Program.from_bytes(answer.artifact, name))
 
 
 def load(path):
@@ -99,15 +104,16 @@ def load(path):
     of the file."""
     if isinstance(path, (bytes, bytearray, memoryview)):
         return Program(_core.Program.from_bytes(bytes(path), "<bytes>"))
-    return Program(_core.Program.load(_arguments.path("path", path)))
+    text = _arguments.path("path", path)
+    return Program(_core.Program.load(text), os.path.abspath(text))
 
 
 class Program:
     """A compiled program: functions, state and machine code."""
 
-    def __init__(self, core, model=None):
+    def __init__(self, core, file=None):
         self._core = core
-        self._model = model  # the file it was compiled from, if any
+        self._file = file  # that it was loaded from
 
     @property
     def functions(self):
@@ -138,9 +144,9 @@ class Program:
         return self._core.targets
 
     def save(self, path):
-        """Writes the artifact: beside, then renamed over `path`, which must not be the model."""
-        inputs = [] if self._model is None else [self._model]
-        self._core.save(_arguments.output("path", path, inputs))
+        """Writes the artifact: beside, then renamed over `path`, which is replaced only
+        when it is an artifact (or empty)."""
+        self._core.save(_arguments.path("path", path))
 
     def session(self, device="cpu", threads=0, seed=0):
         """A session: the state of the program on a device. `threads` is at most
@@ -153,6 +159,6 @@ class Program:
         """Writes the model with the weights of a checkpoint as .onnx, whatever
         the checkpoint's optimizer."""
         state = _core.state_file(_arguments.path("checkpoint", checkpoint))
-        inputs = [state, os.path.join(os.path.dirname(state), "trainer.json")]
+        inputs = [state, os.path.join(os.path.dirname(state), "trainer.json"), *([self._file] if self._file else [])]
         options = {"checkpoint": state, "output": _arguments.output("path", path, inputs)}
         _answer(_call(_core.export_model, _options(options), self._core.bytes()))

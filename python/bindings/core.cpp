@@ -181,8 +181,7 @@ NB_MODULE(_core, m) {
                   })
       .def("save",
            [](const Program &program, const std::string &path) {
-             std::span<const std::byte> bytes = program.bytes();
-             check(writeFileAtomically(path, {&bytes, 1}));
+             check(writeArtifact(path, program.bytes()));
            })
       .def("bytes",
            [](const Program &program) {

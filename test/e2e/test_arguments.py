@@ -143,14 +143,18 @@ def test_inputs_are_not_overwritten(case, tmp_path):
     session.save(tmp_path / "run")
     state = tmp_path / "run/state.safetensors"
     before = model.read_bytes(), state.read_bytes()
-    with pytest.raises(bessemer.Error, match="path: expected another file than the input .*model.onnx"):
-        program.save(model)
+    for file in (model, os.path.relpath(model)):
+        with pytest.raises(bessemer.Error, match="model.onnx: expected a new file or a compiled program to replace, got another file"):
+            program.save(file)
     with pytest.raises(bessemer.Error, match="path: expected another file than the input .*state.safetensors"):
         program.export(tmp_path / "run", state)
     assert (model.read_bytes(), state.read_bytes()) == before
     program.export(tmp_path / "run", model)
     program.save(tmp_path / "model.bsm")
-    bessemer.load(tmp_path / "model.bsm").save(tmp_path / "model.bsm")
+    loaded = bessemer.load(tmp_path / "model.bsm")
+    loaded.save(tmp_path / "model.bsm")
+    with pytest.raises(bessemer.Error, match="path: expected another file than the input .*model.bsm"):
+        loaded.export(tmp_path / "run", tmp_path / "model.bsm")
 
 
 @pytest.mark.parametrize("value", ["", 3, None, "a\0b", "/tmp/\udcff"])

@@ -351,6 +351,10 @@ def test_flags_that_the_compiler_refuses_are_called_flags(cli, golden, tmp_path)
     expect(cli(*compile, "--dim", "batch=x"), USAGE, "error: --dim 'batch': expected an integer, got \"x\"")
     # An option beside a recipe is not the recipe's.
     (tmp_path / "r.yaml").write_text("loss: cross_entropy\nlabel_smoothing: 0.5\noptimizer: {kind: adamw, eps: 1}\n")
+    (tmp_path / "b.yaml").write_text("loss: cross_entropy\noptimizer:\n  kind: adamw\n  betas: [1.5, 0.9]\n  eps: 1\n")
+    for given, name in ((dict(lr=0.25), f"{tmp_path}/b.yaml:4: betas"), (dict(betas=[1.5, 0.9]), "option 'optimizer.betas'")):
+        with pytest.raises(bessemer.Error, match=f"^{name}: expected a number in .0, 1., got 1.5"):
+            bessemer.compile(model, recipe=tmp_path / "b.yaml", optimizer=given)
     for given, name in ((dict(label_smoothing=2), "label_smoothing"), (dict(optimizer={"kind": "sgd", "eps": 1}), "optimizer.eps")):
         with pytest.raises(bessemer.Error, match=f"^option '{name}': "):
             bessemer.compile(model, recipe=tmp_path / "r.yaml", **given)

@@ -116,6 +116,17 @@ def test_inputs_are_not_overwritten(cli, model, data, tmp_path):
         result = cli("compile", copy, "-o", output, *COMPILE)
         assert result.returncode == USAGE and "expected another file than the input" in result.stderr
     assert copy.read_bytes() == open(model, "rb").read()
+    # Also what the compiler reads beside the model.
+    (tmp_path / "r.yaml").write_text("batch: 6\n")
+    onnx.save(onnx.load(model), tmp_path / "big.onnx", save_as_external_data=True, location="big.data", size_threshold=0)
+    for name in ("r.yaml", "big.data"):
+        before = (tmp_path / name).read_bytes()
+        result = cli("compile", tmp_path / "big.onnx", "-o", tmp_path / name, "--recipe", tmp_path / "r.yaml")
+        assert result.returncode in (USAGE, INPUT) and "got" in result.stderr, result.stderr
+        assert (tmp_path / name).read_bytes() == before
+    (tmp_path / "empty").touch()
+    for _ in range(2):
+        ok(cli("compile", copy, "-o", tmp_path / "empty", *COMPILE))
     ok(cli("train", copy, "--data", data, "--steps", "2", "--checkpoint-dir", run, *COMPILE))
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for output in before:
@@ -652,7 +663,7 @@ def test_batches_beyond_the_machine(cli, model, data, tmp_path, batch):
         assert "internal" not in compiled.stderr
 
 
-@pytest.mark.parametrize("flag", ["--lr", "--eps", "--weight-decay", "--clip-norm"])
+@pytest.mark.parametrize("flag", ["--lr", "--eps", "--weight-decay"])
 def test_numbers_that_float32_does_not_hold(cli, model, program, data, tmp_path, flag):
     """They would be infinite in the kernels."""
     expect(cli("compile", model, "-o", tmp_path / "n.bsm", *COMPILE[:6], flag, "1e39"), USAGE,

@@ -27,9 +27,14 @@ Expected<int> run(const Arguments &arguments) {
   std::optional<std::string> emit = arguments.text("emit");
   if (!output && !emit)
     return Status::usage("compile needs -o FILE.bsm (or --emit)");
-  if (output)
-    BESSEMER_RETURN_IF_ERROR(
-        checkOutputPath(arguments, {&arguments.positional, 1}));
+  if (output) {
+    std::vector<std::string> inputs = {arguments.positional};
+    if (arguments.has("recipe"))
+      inputs.push_back(*arguments.text("recipe"));
+    BESSEMER_RETURN_IF_ERROR(checkOutputPath(arguments, inputs));
+    if (!emit)
+      BESSEMER_RETURN_IF_ERROR(runtime::checkArtifactPath(*output));
+  }
   Json options = compileOptions(arguments, arguments.positional);
   if (emit)
     options["emit"] = *emit;
@@ -49,8 +54,7 @@ Expected<int> run(const Arguments &arguments) {
     return 0;
   }
   std::span<const std::byte> artifact = result->artifact();
-  BESSEMER_RETURN_IF_ERROR(
-      runtime::writeFileAtomically(*output, {&artifact, 1}));
+  BESSEMER_RETURN_IF_ERROR(runtime::writeArtifact(*output, artifact));
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
   std::printf("%s -> %s: %.1f MB in %.2f s\n", arguments.positional.c_str(),

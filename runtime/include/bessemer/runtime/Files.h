@@ -19,6 +19,14 @@ Status writeFileAtomically(const std::string &path,
                            std::span<const std::span<const std::byte>> pieces);
 Status writeFileAtomically(const std::string &path, std::string_view text);
 
+/// Writes an artifact as writeFileAtomically() does, but over nothing else than
+/// another artifact or an empty file: a model, its data or a recipe would be
+/// lost.
+Status writeArtifact(const std::string &path,
+                     std::span<const std::byte> artifact);
+/// The error that writeArtifact() would give before it writes.
+Status checkArtifactPath(const std::string &path);
+
 /// Writes the pieces to a new file and syncs it; it is not yet safe against a
 /// crash until the directory is synced too.
 Status writeFileSynced(const std::string &path,
