@@ -304,7 +304,8 @@ def test_run_names_inputs_and_functions(cli, files):
     ("strict: perhaps\n", ["r.yaml:1", "true or false"]),
     ("lr: [1, 2]\n", ["r.yaml:1", "single value"]),
     ("\n- lr\n", ["r.yaml:2: expected a map"]),
-    ("lr: 0.1\n---\nseed: 3\n---\n", ["r.yaml:3: expected one YAML document, got 2"]),
+    ("\n,los\u0140 cr\n", ["r.yaml:2: expected a map"]),
+    ("lr: 0.1\n---\nseed: 3\n---\n", ["r.yaml:2: expected one YAML document, got another"]),
     ("lr: 0.1\nseed: {a: b\n", ["r.yaml:3"]),
     # What needs another flag, or another value of one.
     ("\nkeep_best: loss\n", ["r.yaml:2: keep_best needs --eval-data"]),

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <vector>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 namespace bessemer::tool {
@@ -145,21 +147,64 @@ private:
   std::set<std::string> seen;
 };
 
+/// Where a YAML document begins, and whether there is anything in it.
+class DocumentProbe : public YAML::EventHandler {
+public:
+  YAML::Mark begin;
+  bool isEmpty = true;
+
+  void OnDocumentStart(const YAML::Mark &mark) override { begin = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark &, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark &, YAML::anchor_t) override { isEmpty = false; }
+  void OnScalar(const YAML::Mark &, const std::string &, YAML::anchor_t,
+                const std::string &) override {
+    isEmpty = false;
+  }
+  void OnSequenceStart(const YAML::Mark &, const std::string &, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    isEmpty = false;
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark &, const std::string &, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    isEmpty = false;
+  }
+  void OnMapEnd() override {}
+};
+
+/// One document may hold something. At some text, such as a comma, yaml-cpp
+/// finds empty documents without end.
+Status checkDocuments(const std::string &text, const std::string &path) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  std::optional<int> last;
+  bool found = false;
+  for (DocumentProbe probe; parser.HandleNextDocument(probe);
+       probe = DocumentProbe()) {
+    const std::string place =
+        path + ":" + std::to_string(probe.begin.line + 1) + ": ";
+    if (last == probe.begin.pos)
+      return Status::usage(place + "expected a map of flags");
+    last = probe.begin.pos;
+    if (found && !probe.isEmpty)
+      return Status::usage(place + "expected one YAML document, got another");
+    found |= !probe.isEmpty;
+  }
+  return {};
+}
+
 } // namespace
 
 Status applyRecipeText(const std::string &text, const std::string &path,
                        const Subcommand &command, Arguments &arguments) {
   try {
+    BESSEMER_RETURN_IF_ERROR(checkDocuments(text, path));
     std::vector<YAML::Node> documents = YAML::LoadAll(text);
     std::erase_if(documents,
                   [](const YAML::Node &node) { return node.IsNull(); });
     if (documents.empty())
       return {};
-    if (documents.size() > 1)
-      return Status::usage(path + ":" +
-                           std::to_string(documents[1].Mark().line + 1) +
-                           ": expected one YAML document, got " +
-                           std::to_string(documents.size()));
     const YAML::Node &root = documents.front();
     if (!root.IsMap())
       return Status::usage(path + ":" + std::to_string(root.Mark().line + 1) +
