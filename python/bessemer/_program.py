@@ -161,4 +161,5 @@ class Program:
         state = _core.state_file(_arguments.path("checkpoint", checkpoint))
         inputs = [state, os.path.join(os.path.dirname(state), "trainer.json"), *([self._file] if self._file else [])]
         options = {"checkpoint": state, "output": _arguments.output("path", path, inputs)}
+        _core.check_model_path(options["output"])
         _answer(_call(_core.export_model, _options(options), self._core.bytes()))

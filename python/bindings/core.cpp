@@ -294,6 +294,8 @@ NB_MODULE(_core, m) {
         return report;
       });
 
+  m.def("check_model_path",
+        [](const std::string &path) { check(checkModelPath(path)); });
   m.def("state_file", [](const std::string &directory) {
     std::optional<std::string> found = take(findCheckpoint(directory));
     return checkpointStateFile(found ? *found : directory);

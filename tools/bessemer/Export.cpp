@@ -7,6 +7,7 @@
 #include "Subcommand.h"
 
 #include "bessemer/runtime/Checkpoint.h"
+#include "bessemer/runtime/Files.h"
 
 #include <cstdio>
 
@@ -31,6 +32,7 @@ Expected<int> run(const Arguments &arguments) {
     return Status::usage("export needs --checkpoint DIR");
   const std::string inputs[] = {arguments.positional, *given};
   BESSEMER_RETURN_IF_ERROR(checkOutputPath(arguments, inputs));
+  BESSEMER_RETURN_IF_ERROR(runtime::checkModelPath(*output));
   auto program = loadProgram(arguments.positional);
   if (!program)
     return program.status();

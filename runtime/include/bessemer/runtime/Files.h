@@ -26,6 +26,8 @@ Status writeArtifact(const std::string &path,
                      std::span<const std::byte> artifact);
 /// The error that writeArtifact() would give before it writes.
 Status checkArtifactPath(const std::string &path);
+/// The same for an ONNX model.
+Status checkModelPath(const std::string &path);
 
 /// Writes the pieces to a new file and syncs it; it is not yet safe against a
 /// crash until the directory is synced too.
