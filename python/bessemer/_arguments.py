@@ -62,6 +62,12 @@ def count(name, value, most):
     return number
 
 
+def flag(name, value):
+    if not isinstance(value, (bool, np.bool_)):
+        raise Error(f"{name}: expected True or False, got {_found(value)}")
+    return bool(value)
+
+
 def rate(name, value):
     """A number of at least 0 that float32 holds, also as an array of one."""
     try:

@@ -326,6 +326,6 @@ class Session:
         """Reads a checkpoint; training goes on bit by bit as if it had not
         stopped. With `weights_only` it takes parameters and statistics alone,
         from a checkpoint of the same model with any optimizer or none."""
-        found = self._core.load(_arguments.path("directory", directory), bool(weights_only))
+        found = self._core.load(_arguments.path("directory", directory), _arguments.flag("weights_only", weights_only))
         if found:
             self.step, self.seed = found

@@ -149,6 +149,11 @@ def test_inputs_are_not_overwritten(case, tmp_path):
     with pytest.raises(bessemer.Error, match="path: expected another file than the input .*state.safetensors"):
         program.export(tmp_path / "run", state)
     assert (model.read_bytes(), state.read_bytes()) == before
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(bessemer.Error, match="notes.txt: expected a new file or an ONNX model to replace, got another file"):
+        program.export(tmp_path / "run", tmp_path / "notes.txt")
+    with pytest.raises(bessemer.Error, match="weights_only: expected True or False, got 'yes'"):
+        session.load(tmp_path / "run", weights_only="yes")
     program.export(tmp_path / "run", model)
     program.save(tmp_path / "model.bsm")
     loaded = bessemer.load(tmp_path / "model.bsm")
