@@ -32,7 +32,7 @@ std::string canonical(const std::string &directory) {
 }
 
 /// Replacing deletes what was there, so it must be a checkpoint and no more.
-Status checkReplaceable(const std::string &directory) {
+Status checkCheckpoint(const std::string &directory) {
   std::error_code error;
   if (!fs::exists(directory, error))
     return {};
@@ -58,6 +58,12 @@ Status renamePath(const std::string &from, const std::string &to) {
 
 } // namespace
 
+Status checkReplaceable(const std::string &directory) {
+  for (const char *suffix : {"", ".new", ".old"})
+    BESSEMER_RETURN_IF_ERROR(checkCheckpoint(canonical(directory) + suffix));
+  return {};
+}
+
 void discard(const std::string &prepared) {
   // What remains is only litter; the next save removes it.
   std::error_code ignored;
@@ -66,9 +72,8 @@ void discard(const std::string &prepared) {
 
 Expected<std::string> prepareBeside(const std::string &directory) {
   std::string target = canonical(directory), beside = target + ".new";
-  BESSEMER_RETURN_IF_ERROR(checkReplaceable(target));
+  BESSEMER_RETURN_IF_ERROR(checkReplaceable(directory));
   // A crash may have left one: a half-written one, or the replaced one.
-  BESSEMER_RETURN_IF_ERROR(checkReplaceable(beside));
   std::error_code error;
   if (fs::exists(beside, error))
     fs::remove_all(beside, error);

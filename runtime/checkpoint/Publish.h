@@ -8,6 +8,10 @@
 
 namespace bessemer::runtime::checkpoint {
 
+/// An error when saving to `directory` would replace something else than a
+/// checkpoint, under its own name or one that saving needs beside it.
+Status checkReplaceable(const std::string &directory);
+
 /// The directory to fill for `directory`: empty, beside it.
 Expected<std::string> prepareBeside(const std::string &directory);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The training loop.
 #include "bessemer/runtime/Trainer.h"
+#include "checkpoint/Publish.h"
 #include "train/MetricsLog.h"
 #include "train/Scalars.h"
 
@@ -277,6 +278,13 @@ Status checkTraining(const Session &session, const BoundData &data,
                                 "correct rows; use --keep-best loss");
   if (options.logEvery == 0)
     return Status::usage("--log-every must be at least 1");
+  // Known before the training, not after it.
+  for (auto [name, isWritten] :
+       {std::pair("/last", true),
+        std::pair("/best", options.keepBest != TrainerOptions::Best::None)})
+    if (isWritten && !options.checkpointDirectory.empty())
+      BESSEMER_RETURN_IF_ERROR(
+          checkpoint::checkReplaceable(options.checkpointDirectory + name));
   if (evalData)
     BESSEMER_RETURN_IF_ERROR(checkEvaluation(session, *evalData));
   if (!resume)

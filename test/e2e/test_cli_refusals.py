@@ -135,6 +135,29 @@ def test_inputs_are_not_overwritten(cli, model, data, tmp_path):
     assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for _ in range(2):
         ok(cli("export", run / "model.bsm", "--checkpoint", run, "-o", run / "trained.onnx"))
+    expect(cli("export", run / "model.bsm", "--checkpoint", run, "-o", data), INPUT,
+           f"{data}: expected a new file or an ONNX model to replace, got another file")
+
+
+@pytest.mark.parametrize("name", ["last", "last.new", "last.old", "best", "best.new"])
+def test_folders_of_others_are_kept(cli, program, data, tmp_path, name):
+    """This is known before the training."""
+    other = tmp_path / "run" / name / "mine"
+    other.parent.mkdir(parents=True)
+    other.write_text("1")
+    result = cli("train", program, "--data", data, "--eval-data", data, "--keep-best", "loss", "--checkpoint-dir", tmp_path / "run")
+    expect(result, INPUT, f"{tmp_path}/run/{name}: is not a checkpoint, it holds 'mine'")
+    assert "training" not in result.stdout and other.read_text() == "1"
+
+
+def test_the_best_of_an_earlier_run_is_kept(cli, program, data, tmp_path):
+    train = ["train", program, "--data", data, "--eval-data", data, "--keep-best", "loss", "--checkpoint-dir", tmp_path / "run"]
+    ok(cli(*train))
+    # As when a run is killed after its first evaluation.
+    shutil.rmtree(tmp_path / "run/last")
+    before = contents(tmp_path / "run")
+    expect(cli(*train), INPUT, "run/best: there is a checkpoint of an earlier run; choose another --checkpoint-dir")
+    assert contents(tmp_path / "run") == before
 
 
 @pytest.fixture
