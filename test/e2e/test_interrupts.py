@@ -74,6 +74,16 @@ def test_a_signal_ends_after_the_step_with_a_checkpoint(folder, tmp_path, stop, 
     assert f'  "step": {step},' in state_of(tmp_path / "run")[1]
 
 
+def test_a_closed_pipe_ends_after_the_step_with_a_checkpoint(folder, tmp_path):
+    process = start(command(folder, "--steps", 10_000_000, "--log-every", 100), tmp_path / "run")
+    try:
+        process.stdout.close()
+        assert process.wait(60) == 141
+    finally:
+        process.kill()
+    assert (tmp_path / "run/last/trainer.json").exists()
+
+
 def test_nohup_is_obeyed(folder, tmp_path):
     process = start(command(folder, "--steps", 10_000_000), tmp_path / "run", hangup=signal.SIG_IGN)
     try:

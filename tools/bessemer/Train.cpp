@@ -69,6 +69,10 @@ void handleSignal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+/// Nobody reads what is printed any more. What is printed until the end of the
+/// step would raise it again.
+void handlePipe(int signal) { stopSignal = signal; }
+
 bool isModel(const std::string &path) { return path.ends_with(".onnx"); }
 
 /// Loads a .bsm or compiles an .onnx.
@@ -110,6 +114,15 @@ Status checkResume(const Arguments &arguments) {
     return Status::invalidInput(
         last + ": there is a checkpoint already; go on with --resume, or "
                "choose another --checkpoint-dir");
+  // A run may have ended after its first evaluation and before its first save.
+  std::string best = *directory + "/best";
+  Expected<std::optional<std::string>> earlier = findCheckpoint(best);
+  if (!earlier)
+    return earlier.status();
+  if (!arguments.has("resume") && *earlier)
+    return Status::invalidInput(best +
+                                ": there is a checkpoint of an earlier run; "
+                                "choose another --checkpoint-dir");
   return {};
 }
 
@@ -262,6 +275,7 @@ Expected<int> run(const Arguments &arguments) {
   const char *unit = unitOf(**program);
   std::signal(SIGINT, handleSignal);
   std::signal(SIGTERM, handleSignal);
+  std::signal(SIGPIPE, handlePipe);
   // A terminal that is gone, unless nohup lets it.
   if (std::signal(SIGHUP, handleSignal) == SIG_IGN)
     std::signal(SIGHUP, SIG_IGN);

@@ -59,8 +59,8 @@ int main(int argc, char **argv) {
   try {
     Expected<int> result = dispatch(argc, argv);
     if (result) {
-      // A full disk may show at the end only.
-      if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+      // A full disk may show at the end only; a signal says more.
+      if (*result != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
         return *result;
       std::fprintf(stderr, "error: standard output: cannot write: %s\n",
                    std::strerror(errno));
