@@ -114,6 +114,8 @@ private:
   /// By the text of the traced node.
   std::map<std::string, TracedOp> ops;
   Names inputNames, constantNames;
+  /// The module's parameters, and all that traced nodes read.
+  Names parameters, operands;
 
   Names batchNorms, folded, foldedInto, used, detached, unknown, unknownInto;
 };
@@ -131,13 +133,13 @@ Losses::Losses(const ModelSource &source, llvm::ArrayRef<InitializerInfo> roles)
     if (isOfModule && !initializers.count(input.target) &&
         !initializers.count(input.placeholder))
       missing[input.placeholder] = input;
+    if (input.kind == "PARAMETER")
+      parameters.insert(input.target);
     inputs[input.placeholder] = std::move(input);
   }
   collectOps();
   findBatchNorms();
-  if (llvm::none_of(inputs, [](const auto &entry) {
-        return entry.second.kind == "PARAMETER";
-      }))
+  if (parameters.empty())
     return;
   findFolded();
   findUsed();
@@ -156,6 +158,7 @@ void Losses::collectOps() {
     if (op.outputs.empty()) {
       op.node = node.name();
       op.operands = tracedOperands(text);
+      operands.insert(op.operands.begin(), op.operands.end());
     }
     op.inputs.insert(node.input().begin(), node.input().end());
     op.outputs.insert(node.output().begin(), node.output().end());
@@ -166,29 +169,24 @@ void Losses::collectOps() {
 /// BatchNormalization still wants it (it was merged) or nothing does (the layer
 /// is not used). Older exporters do not say what a folded node was.
 void Losses::findBatchNorms() {
-  Names wanted, kept;
+  Names kept;
   bool untraced = ops.empty();
   forEachNode(graph, [&](const onnx::NodeProto &node) {
-    std::string text = tracedNode(node);
-    untraced |= text.empty() && hasWeight(node);
-    Names operands = tracedOperands(text);
-    wanted.insert(operands.begin(), operands.end());
-    if (node.op_type() == "BatchNormalization")
-      kept.insert(operands.begin(), operands.end());
+    auto op = ops.find(tracedNode(node));
+    if (op == ops.end())
+      untraced |= hasWeight(node);
+    else if (node.op_type() == "BatchNormalization")
+      kept.insert(op->second.operands.begin(), op->second.operands.end());
   });
   for (const auto &[placeholder, input] : missing)
     if (StringRef(input.target).ends_with("running_mean") &&
-        (untraced || wanted.count(placeholder)) && !kept.count(placeholder))
+        (untraced || operands.count(placeholder)) && !kept.count(placeholder))
       batchNorms.insert(input.target);
 }
 
 /// Constants that the exporter says to have computed of parameters. Nothing but
 /// the shape may have been asked for where the constant is zero.
 void Losses::findFolded() {
-  Names parameters;
-  for (const auto &[placeholder, input] : inputs)
-    if (input.kind == "PARAMETER")
-      parameters.insert(input.target);
   for (const onnx::ValueInfoProto &value : graph.value_info()) {
     StringRef from = metadata(value, foldedFromKey);
     auto it = initializers.find(value.name());
@@ -212,32 +210,29 @@ void Losses::findUsed() {
     std::string layer = target.substr(0, target.rfind('.') + 1);
     return batchNorms.count(layer + "running_mean") != 0;
   };
-  for (const auto &[text, op] : ops) {
-    bool readsOther = llvm::any_of(inputs, [&](const auto &entry) {
+  auto readsOther = [&](const TracedOp &op) {
+    return llvm::any_of(inputs, [&](const auto &entry) {
       return entry.second.kind == "PARAMETER" &&
              op.inputs.count(entry.second.target) &&
              !op.operands.count(entry.first);
     });
+  };
+  for (const auto &[text, op] : ops)
     for (const std::string &operand : op.operands) {
       auto it = missing.find(operand);
       if (it == missing.end())
         continue;
       const std::string &target = it->second.target;
-      if ((it->second.kind == "PARAMETER" || readsOther ||
-           isRunningStatistic(target)) &&
-          !folded.count(target) && !isOfFoldedLayer(target))
+      if (!folded.count(target) && !isOfFoldedLayer(target) &&
+          (it->second.kind == "PARAMETER" || isRunningStatistic(target) ||
+           readsOther(op)))
         used.insert(target);
     }
-  }
 }
 
 bool Losses::isConstantOrInput(const std::string &name) const {
   return name.empty() || inputNames.count(name) || constantNames.count(name) ||
-         (initializers.count(name) &&
-          llvm::none_of(inputs, [&](const auto &entry) {
-            return entry.second.kind == "PARAMETER" &&
-                   entry.second.target == name;
-          }));
+         (initializers.count(name) && !parameters.count(name));
 }
 
 /// Nodes read `%detach_1` that no node makes. No gradient is lost where the
@@ -279,9 +274,7 @@ void Losses::findUnknown() {
   });
   if (says || !batchNorms.empty())
     return;
-  Names operands, weights;
-  for (const auto &[text, op] : ops)
-    operands.insert(op.operands.begin(), op.operands.end());
+  Names weights;
   forEachNode(graph, [&](const onnx::NodeProto &node) {
     if (hasWeight(node))
       weights.insert(node.input().begin(), node.input().end());
