@@ -106,23 +106,20 @@ Status checkResume(const Arguments &arguments) {
     return arguments.has("resume") ? Status::usage(arguments.origin("resume") +
                                                    " needs --checkpoint-dir")
                                    : Status();
-  std::string last = *directory + "/last";
-  Expected<std::optional<std::string>> found = findCheckpoint(last);
-  if (!found)
-    return found.status();
-  if (!arguments.has("resume") && *found)
-    return Status::invalidInput(
-        last + ": there is a checkpoint already; go on with --resume, or "
-               "choose another --checkpoint-dir");
-  // A run may have ended after its first evaluation and before its first save.
-  std::string best = *directory + "/best";
-  Expected<std::optional<std::string>> earlier = findCheckpoint(best);
-  if (!earlier)
-    return earlier.status();
-  if (!arguments.has("resume") && *earlier)
-    return Status::invalidInput(best +
-                                ": there is a checkpoint of an earlier run; "
-                                "choose another --checkpoint-dir");
+  // A run may have ended after its first evaluation and before its first save:
+  // there is nothing to go on from then.
+  for (auto [name, problem] :
+       {std::pair("/last", "there is a checkpoint already; go on with "
+                           "--resume, or choose another --checkpoint-dir"),
+        std::pair("/best", "there is a checkpoint of an earlier run; choose "
+                           "another --checkpoint-dir")}) {
+    Expected<std::optional<std::string>> found =
+        findCheckpoint(*directory + name);
+    if (!found)
+      return found.status();
+    if (!arguments.has("resume") && *found)
+      return Status::invalidInput(*directory + name + ": " + problem);
+  }
   return {};
 }
 
