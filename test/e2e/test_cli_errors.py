@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
+from refusals import INPUT, USAGE, expect
 
-INPUT, USAGE = 1, 2
 ROWS = 20
 
 
@@ -37,14 +37,6 @@ def files(tmp_path_factory):
         subprocess.run([program, *map(str, command)], check=True)
     (folder / "cut.bsm").write_bytes((folder / "m.bsm").read_bytes()[:1000])
     return folder
-
-
-def expect(result, status, *parts):
-    assert result.returncode == status, result.stderr
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1 and lines[0].startswith("error: "), result.stderr
-    for part in parts:
-        assert part in lines[0], lines[0]
 
 
 @pytest.mark.parametrize("command,part", [
